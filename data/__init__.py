@@ -1,0 +1,1 @@
+"""Histories and questions. Reading order: `history`, `images`, `values`, `loaders`, `splits`, `sample`."""

@@ -1,0 +1,1 @@
+"""Loaders of benchmark files: reading (checked JSON), mem_gallery."""

@@ -1,0 +1,4 @@
+"""The generated sample benchmark.
+
+Reading order: vocabulary, draws, world, dialogue, pictures, questions, picture_questions, generate.
+"""

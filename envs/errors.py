@@ -1,0 +1,38 @@
+"""The errors that a user of a run can repair, and how they are told."""
+
+from pydantic import ValidationError
+
+from data.errors import DatasetError, ImageError, SplitError
+from memory.errors import BankError, UnknownForm
+from models.errors import BackendError, WeightsError
+from policies.errors import ArtefactError, CheckpointError, ExportError, TrainingDiverged, TrainingStopped
+
+
+class RunError(ValueError):
+    """A run's folder that cannot be used; the message says what to do."""
+
+
+USER_ERRORS = (
+    ValidationError,
+    DatasetError,
+    ImageError,
+    SplitError,
+    BankError,
+    UnknownForm,
+    BackendError,
+    WeightsError,
+    ArtefactError,
+    CheckpointError,
+    ExportError,
+    TrainingDiverged,
+    TrainingStopped,
+    RunError,
+)
+
+
+def explain(error: Exception) -> str:
+    """One message for the user; settings' problems are listed by their names."""
+    if isinstance(error, ValidationError):
+        lines = [f"  - {'.'.join(map(str, item['loc']))}={item['input']!r}: {item['msg']}" for item in error.errors()]
+        return f"{len(lines)} setting(s) cannot be used (python train.py --help lists them):\n" + "\n".join(lines)
+    return str(error)

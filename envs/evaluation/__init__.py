@@ -1,0 +1,1 @@
+"""Evaluation. Reading order: `comparison`, `records`, `table`, `report`, `manifest`, `acceptance`."""

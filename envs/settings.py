@@ -1,0 +1,192 @@
+"""Every setting of a run, with its type and limits. The defaults are in ``configs/``; nothing here repeats one.
+
+Pydantic checks them all at once: an unknown name or a value out of range is one error that lists each by its path.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from envs.metrics.text import PROFILES
+from memory.forms import FORMS
+from memory.settings import BankSettings, RetrievalSettings
+from policies.training import PPOSettings
+
+Count = Annotated[int, Field(ge=1)]
+Fraction = Annotated[float, Field(ge=0, le=1)]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def _one_of(names: Iterable[str]) -> AfterValidator:
+    known = sorted(names)
+
+    def check(value: str) -> str:
+        if value not in known:
+            raise ValueError(f"must be one of {', '.join(known)}")
+        return value
+
+    return AfterValidator(check)
+
+
+FormName = Annotated[str, _one_of(FORMS)]
+ProfileName = Annotated[str, _one_of(PROFILES)]
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+class SampleSettings(_Group):
+    """What the sample generator makes when the dataset's folder does not exist."""
+
+    seed: int
+    n_histories: Count
+    n_questions: Count
+
+
+class DataSettings(_Group):
+    """Which benchmark, and how it is split. ``sample`` is None for real data, which is never generated."""
+
+    name: str
+    root: Path
+    sample: SampleSettings | None
+    split_by: Literal["history", "question"]
+    split_seed: int
+    train_refusals: bool
+
+
+class MemorySettings(_Group):
+    """How banks are built (`memory.settings.BankSettings`) and read (`memory.settings.RetrievalSettings`)."""
+
+    builder: Literal["hive"]
+    forms: Annotated[tuple[FormName, ...], Field(min_length=1)]
+    episode_tokens: Count
+    k_edge: Annotated[int, Field(ge=0)]
+    captions: Literal["model", "dataset"]
+    visual_anchors: bool
+    idf: bool
+    visual_visual: bool
+    k_ret: Count
+    k_exp: Annotated[int, Field(ge=0)]
+    expansion: bool
+
+    @property
+    def bank(self) -> BankSettings:
+        """What a bank is built with."""
+        return BankSettings(**{name: getattr(self, name) for name in BankSettings.__dataclass_fields__})
+
+    @property
+    def retrieval(self) -> RetrievalSettings:
+        """How candidates are found."""
+        return RetrievalSettings(k_ret=self.k_ret, k_exp=self.k_exp, expansion=self.expansion)
+
+
+class RewardSettings(_Group):
+    """F1 minus cost (HiVe-Mem Eq. 6–9); ``cost_weight`` is λ."""
+
+    metric_profile: ProfileName
+    cost_weight: NonNegative
+    cost_window: Count
+    sample_window: Count
+    min_samples: Count
+    max_alpha: Positive
+    epsilon: Positive
+    n_prefill: Count
+
+
+class EncoderSettings(_Group):
+    """The text encoder of queries, summaries and anchors."""
+
+    name: Literal["minilm"]
+
+
+class VlmSettings(_Group):
+    """The model that summarises, captions, grounds and answers."""
+
+    name: Literal["embedded"]
+
+
+class EnvSettings(_Group):
+    """The environment: how many questions one step answers."""
+
+    name: Literal["selection"]
+    n_envs: Count
+
+
+class PolicySettings(_Group):
+    """The selector's network and its threshold at inference."""
+
+    hidden_sizes: Annotated[tuple[Count, ...], Field(min_length=1)]
+    activation: Literal["relu", "tanh"]
+    threshold: Annotated[float, Field(gt=0, lt=1)]
+
+
+class AlgoSettings(_Group):
+    """PPO (HiVe-Mem Table 3). ``input_scale`` multiplies the unit-norm embeddings; None means √d."""
+
+    epochs: Count
+    learning_rate: Positive
+    clip_range: Positive
+    minibatch_size: Annotated[int, Field(ge=2)]
+    update_epochs: Count
+    gamma: Fraction
+    gae_lambda: Fraction
+    value_coefficient: NonNegative
+    entropy_coefficient: NonNegative
+    entropy: Literal["sum", "mean"]
+    max_grad_norm: Positive
+    normalize_advantage: bool
+    input_scale: Positive | None
+
+    def ppo(self, rollout_size: int) -> PPOSettings:
+        """The settings of `policies.training.build_ppo`."""
+        shared = {name: getattr(self, name) for name in PPOSettings.__dataclass_fields__ if name != "rollout_size"}
+        return PPOSettings(rollout_size=rollout_size, **shared)
+
+
+class LoggerSettings(_Group):
+    """Where training curves go besides ``metrics.jsonl``, which is always written."""
+
+    tensorboard: bool
+    wandb: Literal["off", "offline", "online"]
+    wandb_project: str
+
+
+class Settings(_Group):
+    """One run, complete."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**32)]
+    cache: Path
+    resume: bool
+    data: DataSettings
+    encoder: EncoderSettings
+    vlm: VlmSettings
+    memory: MemorySettings
+    env: EnvSettings
+    reward: RewardSettings
+    policy: PolicySettings
+    algo: AlgoSettings
+    logger: LoggerSettings
+
+
+CONFIGS = Path(__file__).resolve().parents[1] / "configs"
+
+
+def default_settings(**changes: Any) -> Settings:
+    """The defaults of ``configs/`` without Hydra, for use from Python.
+
+    Args:
+        changes: A setting's new value, or for a group a dict of its settings that change.
+    """
+    root = yaml.safe_load((CONFIGS / "train.yaml").read_text(encoding="utf-8"))
+    chosen = {group: option for entry in root.pop("defaults") if isinstance(entry, dict) for group, option in entry.items() if option}
+    groups = {group: yaml.safe_load((CONFIGS / group / f"{option}.yaml").read_text(encoding="utf-8")) for group, option in chosen.items()}
+    del root["hydra"]
+    settings = root | groups
+    for name, change in changes.items():
+        settings[name] = settings[name] | change if isinstance(change, dict) else change
+    return Settings.model_validate(settings)

@@ -1,0 +1,194 @@
+"""One training run, from opened data to the best selector on disk and its export (HiVe-Mem §3.3, A.2)."""
+
+import hashlib
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envs.batched import BatchedSelectionEnv
+from envs.evaluation.comparison import outcomes_of
+from envs.questions import PreparedQuestion
+from envs.settings import Settings
+from envs.workbench import Workbench
+from planners.composers import Composer
+from policies.callbacks import BEST_NAME, CHECKPOINT_NAME, TrainingMonitor, ValidationResult
+from policies.checkpoint import load_checkpoint, load_weights
+from policies.export import export_selector
+from policies.selector import SelectorPolicy
+from policies.tracking import TensorBoardTracker, Tracker, WandbTracker
+from policies.training import build_ppo, count_rollouts, train
+
+CHECKPOINTS = "checkpoints"
+EXPORT = "selector"
+REWARD_TERMS = ("answer_reward", "evidence_tokens", "normalised_cost", "cost_scale", "scaled_cost")
+
+logger = logging.getLogger(__name__)
+
+
+class PolicySelector:
+    """A torch policy as a `Composer`: shows what has a probability above the policy's threshold."""
+
+    def __init__(self, policy: SelectorPolicy) -> None:
+        self._policy = policy
+
+    def select_batch(self, query: NDArray[np.float32], summaries: NDArray[np.float32], available: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Decide for B questions; see `planners.composers.Composer`."""
+        observation: dict[str, NDArray[Any]] = {
+            "query": query,
+            "summaries": summaries.reshape(len(query), -1),
+            "available": available.astype(np.int8),
+        }
+        actions, _ = self._policy.predict(observation, deterministic=True)
+        return np.asarray(actions, np.bool_).reshape(available.shape)
+
+
+def train_selector(workbench: Workbench, folder: Path) -> SelectorPolicy:
+    """Train with PPO and return the policy with the best validation reward.
+
+    An interrupted run whose checkpoint is in ``folder`` continues exactly where it was (``resume=true``).
+
+    Raises:
+        policies.errors.TrainingStopped: a call failed; the message names the checkpoint.
+        policies.errors.CheckpointError: the checkpoint in ``folder`` is of other settings.
+    """
+    settings = workbench.settings
+    questions = workbench.questions("train", refusals=settings.data.train_refusals)
+    validation = workbench.questions("validation", refusals=False)
+    environment = new_environment(workbench, questions)
+    checkpoint = folder / CHECKPOINTS / CHECKPOINT_NAME
+    fingerprint = resume_fingerprint(workbench)
+    resumed = load_checkpoint(checkpoint, environment, fingerprint=fingerprint) if settings.resume and checkpoint.exists() else None
+    if resumed is None:
+        policy_options = {
+            "hidden_sizes": settings.policy.hidden_sizes,
+            "activation": settings.policy.activation,
+            "threshold": settings.policy.threshold,
+            "input_scale": settings.algo.input_scale,
+            "entropy_reduction": settings.algo.entropy,
+        }
+        model = build_ppo(environment, settings=settings.algo.ppo(settings.env.n_envs), policy_options=policy_options, seed=settings.seed)
+    else:
+        model = resumed.model
+        logger.warning("%s: continuing after rollout %s", checkpoint, resumed.progress["rollout"])
+    policy = model.policy
+    assert isinstance(policy, SelectorPolicy)
+    rollouts = count_rollouts(questions=len(questions), epochs=settings.algo.epochs, rollout_size=settings.env.n_envs)
+    monitor = TrainingMonitor(
+        folder / CHECKPOINTS,
+        rollouts=rollouts,
+        terms=REWARD_TERMS,
+        epochs_complete=lambda: environment.n_epochs_done,
+        validate=lambda: _validate(PolicySelector(policy), validation, environment, workbench),
+        checkpoint_every=max(1, rollouts // settings.algo.epochs // 4),
+        fingerprint=fingerprint,
+        trackers=_trackers(settings, folder),
+        progress_bar=True,
+        resumed=resumed,
+    )
+    train(model, rollouts=rollouts, monitor=monitor)
+    logger.info("seconds: %s", monitor.seconds)
+    load_weights(policy, folder / CHECKPOINTS / BEST_NAME)
+    return policy
+
+
+def export(policy: SelectorPolicy, workbench: Workbench, folder: Path) -> Path:
+    """Write the policy as ONNX, safetensors and JSON into ``folder/selector`` and return that path."""
+    settings = workbench.settings
+    export_selector(
+        policy,
+        folder / EXPORT,
+        forms=list(workbench.answerer.forms),
+        encoder_id=workbench.encoder.id,
+        encoder_dimension=workbench.encoder.dimension,
+        threshold=settings.policy.threshold,
+        metric_profile=settings.reward.metric_profile,
+        provenance={
+            "dataset": workbench.dataset.name,
+            "data_hash": workbench.dataset.content_hash,
+            "answerer": workbench.door.backend.model_id,
+            "cost_weight": settings.reward.cost_weight,
+            "seed": settings.seed,
+            "epochs": settings.algo.epochs,
+        },
+    )
+    return folder / EXPORT
+
+
+def new_environment(workbench: Workbench, questions: Sequence[PreparedQuestion]) -> BatchedSelectionEnv:
+    """The batched training environment over ``questions``, its cost window filled."""
+    settings = workbench.settings
+    return BatchedSelectionEnv(
+        questions,
+        answerer=workbench.answerer,
+        normaliser=workbench.reward_normaliser(questions),
+        cost_weight=settings.reward.cost_weight,
+        n_envs=settings.env.n_envs,
+        seed=settings.seed,
+    )
+
+
+def untrained_policy(workbench: Workbench, weights: Path) -> SelectorPolicy:
+    """A policy of the run's layout with ``weights`` (safetensors) loaded, for evaluation of a checkpoint."""
+    settings = workbench.settings
+    environment = new_environment(workbench, workbench.questions("validation", refusals=False))
+    policy = SelectorPolicy(
+        environment.observation_space,
+        environment.action_space,
+        lambda _: settings.algo.learning_rate,
+        hidden_sizes=settings.policy.hidden_sizes,
+        activation=settings.policy.activation,
+        input_scale=settings.algo.input_scale,
+        entropy_reduction=settings.algo.entropy,
+        threshold=settings.policy.threshold,
+    )
+    load_weights(policy, weights)
+    return policy
+
+
+def resume_fingerprint(workbench: Workbench) -> dict[str, str]:
+    """What an interrupted run and its continuation must share: settings, data, split, answerer and banks."""
+    settings = workbench.settings.model_dump(mode="json", exclude={"cache", "resume", "logger"})
+    flat = {
+        f"{group}.{name}": str(value) for group, values in settings.items() if isinstance(values, dict) for name, value in values.items()
+    }
+    return flat | {
+        "seed": str(workbench.settings.seed),
+        "data_hash": workbench.dataset.content_hash,
+        "answerer": workbench.door.backend.model_id,
+        "banks": " ".join(bank.folder.name for bank in workbench.banks.values()),
+        "split": hashlib.sha256(repr(workbench.split).encode()).hexdigest(),
+    }
+
+
+def _validate(
+    composer: Composer, questions: Sequence[PreparedQuestion], environment: BatchedSelectionEnv, workbench: Workbench
+) -> ValidationResult:
+    outcomes = outcomes_of(composer, questions, workbench.answerer)
+    scores, costs = [outcome.f1 for outcome in outcomes], [float(outcome.evidence.total) for outcome in outcomes]
+    frozen = environment.validation_reward or environment.normaliser.frozen()
+    terms = frozen.rewards(scores, costs, cost_weight=workbench.settings.reward.cost_weight)
+    recalls = [outcome.recall for outcome in outcomes if outcome.recall is not None]
+    extra = {"f1": float(np.mean(scores))} | ({"recall": float(np.mean(recalls))} if recalls else {})
+    return ValidationResult(reward=float(terms.reward.mean()), evidence_tokens=float(np.mean(costs)), scores=extra)
+
+
+def _trackers(settings: Settings, folder: Path) -> list[Tracker]:
+    trackers: list[Tracker] = []
+    if settings.logger.tensorboard:
+        trackers.append(TensorBoardTracker(folder / "tensorboard"))
+    if settings.logger.wandb != "off":
+        trackers.append(
+            WandbTracker(
+                project=settings.logger.wandb_project,
+                name=folder.name,
+                run_id=folder.name,
+                folder=folder,
+                mode=settings.logger.wandb,
+                config=settings.model_dump(mode="json"),
+            )
+        )
+    return trackers

@@ -1,0 +1,172 @@
+"""Everything a run works with, opened from its settings: data, models, banks, prepared questions, answerer."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from data.history import Dataset, Question
+from data.loaders.mem_gallery import load_mem_gallery
+from data.sample.generate import generate_sample
+from data.splits import Split, without_refusals
+from envs.answering import Answerer
+from envs.metrics.text import profile
+from envs.questions import PreparedQuestion, prepare_questions
+from envs.reward import RewardNormaliser
+from envs.selection import EvidenceSelectionEnv
+from envs.settings import RewardSettings, Settings, default_settings
+from memory.bank import MemoryBank
+from memory.build import build_bank
+from memory.forms import forms_named
+from models.door import Door
+from models.embedded.engine import EmbeddedEngine
+from models.encoders.cached import CachedTextEncoder
+from models.encoders.efficientnet import EfficientNetLite0
+from models.encoders.minilm import MiniLM
+from models.encoders.types import TextEncoder
+from models.store import ContentStore
+from planners.composers import Random
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Workbench:
+    """The opened parts of a run; ``banks`` by history id, ``split`` is the part of each question."""
+
+    settings: Settings
+    dataset: Dataset
+    split: Split
+    banks: Mapping[str, MemoryBank]
+    encoder: TextEncoder
+    door: Door
+    answerer: Answerer
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether answers come from the embedded engine, whose results are not a vision-language model's."""
+        return isinstance(self.door.backend, EmbeddedEngine)
+
+    @property
+    def answerer_name(self) -> str:
+        """The answering model, as a table's title says it."""
+        return f"the embedded engine ({self.door.backend.model_id})" if self.is_embedded else self.door.backend.model_id
+
+    def questions(self, part: str, *, refusals: bool) -> list[PreparedQuestion]:
+        """The prepared questions of one part of the split, with or without those whose answer is a refusal."""
+        questions = self.split.questions(self.dataset)[part]
+        return self.prepare(questions if refusals else without_refusals(questions, self.dataset.refusal_categories))
+
+    def prepare(self, questions: Sequence[Question]) -> list[PreparedQuestion]:
+        """Retrieve and cost any questions of the dataset."""
+        return prepare_questions(
+            questions,
+            banks=self.banks,
+            encoder=self.encoder,
+            retrieval=self.settings.memory.retrieval,
+            forms=self.answerer.forms,
+            counter=self.door.backend.counter,
+        )
+
+    def reward_normaliser(self, questions: Sequence[PreparedQuestion]) -> RewardNormaliser:
+        """New reward windows, the cost window filled with random compositions of ``questions``."""
+        settings: RewardSettings = self.settings.reward
+        normaliser = RewardNormaliser(
+            cost_window=settings.cost_window,
+            sample_window=settings.sample_window,
+            min_samples=settings.min_samples,
+            max_alpha=settings.max_alpha,
+            epsilon=settings.epsilon,
+        )
+        rng = np.random.default_rng([self.settings.seed, 1])
+        composer = Random(rng)
+        items = [questions[number] for number in rng.integers(len(questions), size=settings.n_prefill)]
+        bits = [composer.select_batch(item.query[None], item.summaries[None], item.available[None])[0] for item in items]
+        normaliser.prefill([self.answerer.evidence_tokens(item, chosen).total for item, chosen in zip(items, bits, strict=True)])
+        return normaliser
+
+
+def open_workbench(settings: Settings, *, split: Split | None = None) -> Workbench:
+    """Open everything: load (or generate) the data, split it, open the models, build the banks that are missing.
+
+    Args:
+        settings: The run's settings.
+        split: The stored split of an earlier run; None makes it from the settings.
+
+    Raises:
+        data.errors.DatasetError: the data cannot be used.
+        data.errors.SplitError: too few histories, or a stored split that does not fit.
+        models.errors.BackendError: a model call failed; what was answered is kept.
+    """
+    dataset = _load(settings)
+    store = ContentStore(settings.cache / "models.sqlite")
+    minilm = MiniLM()
+    encoder = CachedTextEncoder(minilm, store=store)
+    backend = EmbeddedEngine(store, image_encoder=EfficientNetLite0(store), counter=minilm.counter)
+    door = Door(backend, store=store)
+    banks = {}
+    with _bank_progress() as progress:
+        task = progress.add_task("banks", total=len(dataset.histories), step="")
+        for history in dataset.histories:
+            banks[history.id] = build_bank(
+                history,
+                root=settings.cache / "banks",
+                generate=door.generate,
+                counter=minilm.counter,
+                encoder=encoder,
+                settings=settings.memory.bank,
+                model_id=backend.model_id,
+                progress=lambda step, done, total: progress.update(task, step=f"{step} {done}/{total}"),
+            )
+            progress.advance(task)
+        progress.update(task, step="")
+    answerer = Answerer(
+        door.generate, forms=forms_named(settings.memory.forms), counter=backend.counter, metric=profile(settings.reward.metric_profile)
+    )
+    part = split or Split.of(dataset, by=settings.data.split_by, seed=settings.data.split_seed)
+    return Workbench(settings, dataset, part, banks, encoder, door, answerer)
+
+
+def _load(settings: Settings) -> Dataset:
+    sample = settings.data.sample
+    if sample is not None:
+        generate_sample(settings.data.root, seed=sample.seed, n_histories=sample.n_histories, n_questions=sample.n_questions)
+    return load_mem_gallery(settings.data.root)
+
+
+def _bank_progress() -> Progress:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[step]}"),
+    )
+    return Progress(*columns)
+
+
+def make_selection_env(settings: Settings | None = None, *, part: str = "train") -> EvidenceSelectionEnv:
+    """The environment behind ``gymnasium.make("EvidenceGym/EvidenceSelection-v0")``.
+
+    Args:
+        settings: The settings of a run; None takes the defaults on a sample of one history, kept in ``outputs/``.
+        part: Which part of the split asks the questions.
+    """
+    if settings is None:
+        outputs = Path(__file__).resolve().parents[1] / "outputs"
+        data = {"root": outputs / "one_history", "split_by": "question", "sample": {"seed": 0, "n_histories": 1, "n_questions": 150}}
+        settings = default_settings(data=data, cache=outputs / "cache")
+    workbench = open_workbench(settings)
+    questions = workbench.questions(part, refusals=settings.data.train_refusals)
+    normaliser = workbench.reward_normaliser(questions)
+    return EvidenceSelectionEnv(questions, answerer=workbench.answerer, normaliser=normaliser, cost_weight=settings.reward.cost_weight)
+
+
+def split_of_run(folder: Path) -> Split | None:
+    """The split that a run stored in its folder, if it got that far."""
+    path = folder / "split.json"
+    return Split.load(path) if path.exists() else None

@@ -1,0 +1,114 @@
+"""Evaluate a trained selector beside every fixed composition, or measure what graph expansion gains.
+
+``python evaluate.py --help`` lists the settings. Without any, the newest run's export is evaluated on its test split.
+"""
+
+import json
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+import hydra
+import numpy as np
+import torch
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
+from rich.console import Console
+
+from envs.errors import USER_ERRORS, RunError, explain
+from envs.evaluation.manifest import manifest
+from envs.evaluation.records import write_json
+from envs.evaluation.report import evaluate_selector
+from envs.settings import Settings
+from envs.training import CHECKPOINTS, EXPORT, PolicySelector, untrained_policy
+from envs.workbench import Workbench, open_workbench, split_of_run
+from memory.hive.recall import expansion_gain
+from planners.composers import Composer
+from policies.callbacks import BEST_NAME
+from policies.inference import Selector
+
+console = Console()
+RUNS = Path("outputs")
+
+
+def evaluate_methods(workbench: Workbench, run: Path, *, use: str, part: str, folder: Path) -> None:
+    """Evaluate the run's selector, exported or from its best checkpoint, into ``folder``."""
+    selector: Composer
+    if use == "artefact":
+        selector = Selector.load(run / EXPORT, encoder_id=workbench.encoder.id)
+    else:
+        selector = PolicySelector(untrained_policy(workbench, run / CHECKPOINTS / BEST_NAME))
+    write_json(folder / "manifest.json", manifest(workbench) | {"run": str(run), "use": use})
+    evaluate_selector(workbench, selector, folder=folder, part=part, console=console)
+    console.print(f"evaluated  {run} ({use})\nresults    {folder}", highlight=False, soft_wrap=True)
+
+
+def measure_recall(workbench: Workbench, folder: Path) -> None:
+    """Compare graph expansion with semantic retrieval of equal size, over all questions with gold rounds."""
+    questions = workbench.dataset.questions
+    vectors = workbench.encoder.encode([question.retrieval_text for question in questions])
+    retrieval = workbench.settings.memory.retrieval
+    gain = expansion_gain(questions, vectors, workbench.banks, retrieval, np.random.default_rng(workbench.settings.seed))
+    write_json(folder / "recall.json", vars(gain))
+    console.print(
+        f"{workbench.dataset.name}: recall of gold episodes over {gain.n_questions} questions of {gain.n_histories} histories: "
+        f"{retrieval.k_ret} seeds + up to {retrieval.k_exp} neighbours {gain.expanded:.4f}, "
+        f"semantic top-{retrieval.k_total} {gain.semantic:.4f}, difference {gain.difference:+.4f} "
+        f"(95 % interval {gain.low:+.4f} to {gain.high:+.4f}, clustered by history)",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def newest_run() -> Path:
+    """The newest run of ``train.py`` that has an exported selector."""
+    runs = sorted((RUNS / "train").glob(f"*/{EXPORT}/selector.json"), key=lambda path: path.stat().st_mtime)
+    if not runs:
+        raise RunError(f"{RUNS / 'train'} holds no finished run; train one with python train.py, or name one with run=PATH")
+    return runs[-1].parents[1]
+
+
+def run_settings(run: Path, overrides: list[str], config: DictConfig) -> Settings:
+    """The settings of a run, with those that the command line gives replaced."""
+    path = run / "settings.json"
+    if not path.is_file():
+        raise RunError(f"{path} does not exist; run= must name the folder of a run of train.py")
+    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    for override in overrides:
+        name = override.lstrip("+~").partition("=")[0]
+        if name in values:  # a group that was chosen anew, or a top-level setting
+            values[name] = OmegaConf.to_container(config[name], resolve=True) if isinstance(config[name], DictConfig) else config[name]
+        elif name.partition(".")[0] in values:
+            group, _, setting = name.partition(".")
+            values[group][setting] = OmegaConf.select(config, name)
+    return Settings.model_validate(values)
+
+
+@hydra.main(version_base=None, config_path="configs", config_name="evaluate")
+def main(config: DictConfig) -> None:
+    """Compose the settings and evaluate; a user's mistake is told in one message, without a traceback."""
+    folder = Path(HydraConfig.get().runtime.output_dir)
+    torch.set_num_threads(1)
+    own = {name: config.pop(name) for name in ("mode", "run", "use", "split")}
+    try:
+        allowed = {"mode": ("methods", "recall"), "use": ("artefact", "checkpoint"), "split": ("train", "validation", "test")}
+        wrong = [f"{name}={own[name]} must be one of {', '.join(values)}" for name, values in allowed.items() if own[name] not in values]
+        if wrong:
+            raise RunError("; ".join(wrong))
+        if own["mode"] == "recall":
+            values = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+            measure_recall(open_workbench(Settings.model_validate(values)), folder)
+        else:
+            run = newest_run() if own["run"] == "newest" else Path(own["run"])
+            overrides = list(HydraConfig.get().overrides.task)
+            workbench = open_workbench(run_settings(run, overrides, config), split=split_of_run(run))
+            evaluate_methods(workbench, run, use=own["use"], part=own["split"], folder=folder)
+    except USER_ERRORS as error:
+        logging.getLogger(__name__).debug("the error's origin", exc_info=True)
+        console.print(explain(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

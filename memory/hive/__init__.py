@@ -1,0 +1,1 @@
+"""HiVe-Mem's steps. Building: ``episodes``, ``asking``, ``anchors``, ``views``, ``affinity``. Reading: ``retrieval``, ``recall``."""

@@ -1,0 +1,1 @@
+"""Models behind one door. Reading order: `requests`, `tasks`, `door`, `store`, `tokens`, `encoders`, `embedded`."""

@@ -1,0 +1,1 @@
+"""Encoders: `minilm` (text), `efficientnet` (image to image), `cached` (vectors on disk by content)."""

@@ -1,0 +1,35 @@
+"""The protocols of the encoders."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from data.images import Picture
+
+
+class TextEncoder(Protocol):
+    """Text to unit vectors."""
+
+    @property
+    def id(self) -> str:
+        """Names the model and its version; vectors of different ids are never compared."""
+
+    @property
+    def dimension(self) -> int:
+        """Length d of a vector."""
+
+    def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Encode to (len(texts), d) float32, unit norm."""
+
+
+class ImageEncoder(Protocol):
+    """Pictures to unit vectors, comparable with each other only."""
+
+    @property
+    def id(self) -> str:
+        """Names the model and its version."""
+
+    def encode_images(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
+        """Encode to (len(pictures), d) float32, unit norm."""

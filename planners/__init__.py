@@ -1,0 +1,1 @@
+"""Deciding what a question is shown. Reading order: `composers`."""

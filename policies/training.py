@@ -1,0 +1,130 @@
+"""Builds PPO for the selector and runs it for a given number of rollouts (HiVe-Mem Table 3)."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stable_baselines3 import PPO
+from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.vec_env import VecEnv
+
+from policies.callbacks import TrainingMonitor
+from policies.errors import TrainingStopped
+from policies.selector import SelectorPolicy
+
+
+@dataclass(frozen=True, kw_only=True)
+class PPOSettings:
+    """Hyperparameters of PPO; the values in parentheses are the paper's.
+
+    Attributes:
+        learning_rate: Adam's step size (3e-4).
+        clip_range: PPO clipping coefficient (0.2).
+        rollout_size: Questions per rollout; equals the number of parallel environments (16).
+        minibatch_size: Rows per gradient step (16).
+        update_epochs: Passes over each rollout (4).
+        gamma: Discount (1); a rollout has one step.
+        gae_lambda: GAE coefficient (1).
+        value_coefficient: Weight of the value loss (0.5).
+        entropy_coefficient: Weight of the entropy bonus (0.01).
+        max_grad_norm: Gradient clipping threshold (1.0).
+        normalize_advantage: Whether advantages are standardised per minibatch; the paper does not say so.
+    """
+
+    learning_rate: float
+    clip_range: float
+    rollout_size: int
+    minibatch_size: int
+    update_epochs: int
+    gamma: float
+    gae_lambda: float
+    value_coefficient: float
+    entropy_coefficient: float
+    max_grad_norm: float
+    normalize_advantage: bool
+
+
+def count_rollouts(*, questions: int, epochs: int, rollout_size: int) -> int:
+    """Return how many rollouts show each of ``questions`` at least ``epochs`` times; the last may reach into the next epoch.
+
+    Raises:
+        ValueError: If an argument is not positive.
+    """
+    if min(questions, epochs, rollout_size) < 1:
+        raise ValueError(f"questions ({questions}), epochs ({epochs}) and rollout_size ({rollout_size}) must be positive")
+    return math.ceil(questions * epochs / rollout_size)
+
+
+def build_ppo(environment: VecEnv, *, settings: PPOSettings, policy_options: dict[str, Any], seed: int) -> PPO:
+    """Return PPO with a fresh selector on the CPU; seeds Python's, NumPy's and torch's global generators and the environment.
+
+    Args:
+        environment: One-step evidence-selection environments, as many as ``settings.rollout_size``.
+        settings: Hyperparameters.
+        policy_options: Keyword arguments of `SelectorPolicy`.
+        seed: Seed of the run.
+
+    Raises:
+        ValueError: If the number of environments is not the rollout size, or the minibatch does not divide it.
+    """
+    if environment.num_envs != settings.rollout_size:
+        raise ValueError(
+            f"rollout_size is {settings.rollout_size} but there are {environment.num_envs} parallel environments; make them equal"
+        )
+    if settings.rollout_size % settings.minibatch_size:
+        raise ValueError(f"minibatch_size {settings.minibatch_size} must divide rollout_size {settings.rollout_size}")
+    return PPO(
+        SelectorPolicy,
+        environment,
+        learning_rate=settings.learning_rate,
+        n_steps=1,
+        batch_size=settings.minibatch_size,
+        n_epochs=settings.update_epochs,
+        gamma=settings.gamma,
+        gae_lambda=settings.gae_lambda,
+        clip_range=settings.clip_range,
+        normalize_advantage=settings.normalize_advantage,
+        ent_coef=settings.entropy_coefficient,
+        vf_coef=settings.value_coefficient,
+        max_grad_norm=settings.max_grad_norm,
+        policy_kwargs=dict(policy_options),
+        seed=seed,
+        device="cpu",
+        verbose=0,
+    )
+
+
+def train(model: PPO, *, rollouts: int, monitor: TrainingMonitor) -> None:
+    """Train until ``rollouts`` rollouts are done, counting those of the run that ``model`` was resumed from.
+
+    Args:
+        model: From `build_ppo` or `policies.checkpoint.load_checkpoint`.
+        rollouts: Rollouts of the whole run.
+        monitor: Metrics, validation and checkpoints.
+
+    Raises:
+        TrainingStopped: If anything fails; the latest state has been written where possible, and the cause is chained.
+        KeyboardInterrupt: If the user stops the run, with a note on how to resume.
+    """
+    model.set_logger(Logger(folder=None, output_formats=[]))
+    remaining = rollouts * model.n_envs * model.n_steps - model.num_timesteps
+    try:
+        # Counters are never reset: a fresh model starts at 0 anyway, and a resumed one must keep its questions. The interval keeps SB3
+        # from printing; the monitor reads the logger instead.
+        model.learn(total_timesteps=max(remaining, 0), callback=monitor, log_interval=sys.maxsize, reset_num_timesteps=False)
+    except Exception as error:
+        checkpoint = monitor.save_failure()
+        raise TrainingStopped(f"training stopped: {error}. {_advice(checkpoint)}", checkpoint=checkpoint) from error
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(_advice(monitor.save_failure()))
+        raise
+
+
+def _advice(checkpoint: Path | None) -> str:
+    if checkpoint is None:
+        return "No checkpoint had been written, so a new run starts from the beginning"
+    return f"The state is in {checkpoint}; resume from it once the cause is removed"

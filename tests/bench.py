@@ -1,0 +1,188 @@
+"""Speeds, each measured beside what it is compared with, in one run: ``make bench``.
+
+Ratios are what to read: absolute times depend on the machine and on what else it is doing.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+from stable_baselines3 import PPO
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
+
+from envs.answering import Answerer
+from envs.batched import BatchedSelectionEnv
+from envs.metrics.text import profile
+from envs.questions import PreparedQuestion
+from envs.selection import EvidenceSelectionEnv
+from envs.settings import default_settings
+from envs.workbench import Workbench, open_workbench
+from models.requests import Reply, Request
+from policies.export import export_selector
+from policies.inference import Selector
+from policies.selector import SelectorPolicy
+from policies.training import build_ppo
+
+N_ENVS = 16
+ANSWER_SECONDS = 0.05
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--whole", action="store_true", help="also time the whole of train.py in a fresh folder (minutes)")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    data = {"root": Path("outputs/one_history"), "split_by": "question", "sample": {"seed": 0, "n_histories": 1, "n_questions": 150}}
+    bench = Bench(open_workbench(default_settings(data=data)))
+    table = Table(title=f"{N_ENVS} questions a step; sample of one history, embedded engine", title_justify="left")
+    for name in ("what", "batched", "compared with", "ratio", "aim"):
+        table.add_column(name)
+    for row in (bench.training_with_slow_answers, bench.environment_alone, bench.update_share, bench.selection):
+        table.add_row(*row())
+    Console().print(table)
+    if arguments.whole:
+        print(f"python train.py in a fresh folder: {whole_run():.0f} s (aim: under 180 s on two idle cores)")
+
+
+class Bench:
+    """The prepared parts that all measurements share."""
+
+    def __init__(self, workbench: Workbench) -> None:
+        self.workbench = workbench
+        self.questions: list[PreparedQuestion] = workbench.questions("train", refusals=False)
+
+    def answerer(self, generate: Callable[[Sequence[Request]], list[Reply]], *, memoise: bool) -> Answerer:
+        door = self.workbench.door
+        return Answerer(
+            generate, forms=self.workbench.answerer.forms, counter=door.backend.counter, metric=profile("mem_gallery"), memoise=memoise
+        )
+
+    def batched(self, answerer: Answerer) -> BatchedSelectionEnv:
+        normaliser = self.workbench.reward_normaliser(self.questions)
+        return BatchedSelectionEnv(self.questions, answerer=answerer, normaliser=normaliser, cost_weight=0.1, n_envs=N_ENVS, seed=0)
+
+    def dummy(self, answerer: Answerer) -> DummyVecEnv:
+        normaliser = self.workbench.reward_normaliser(self.questions)
+        make = lambda: EvidenceSelectionEnv(self.questions, answerer=answerer, normaliser=normaliser, cost_weight=0.1)  # noqa: E731
+        return DummyVecEnv([make] * N_ENVS)
+
+    def ppo(self, environment: VecEnv) -> PPO:
+        settings = self.workbench.settings.algo.ppo(N_ENVS)
+        return build_ppo(environment, settings=settings, policy_options={}, seed=0)
+
+    def training_with_slow_answers(self) -> list[str]:
+        def slow(requests: Sequence[Request]) -> list[Reply]:
+            time.sleep(ANSWER_SECONDS)  # a backend that answers a batch concurrently
+            return self.workbench.door.generate(requests)
+
+        def rate(environment: VecEnv, n_updates: int) -> float:
+            start = time.perf_counter()
+            self.ppo(environment).learn(n_updates * N_ENVS)
+            return n_updates * N_ENVS / (time.perf_counter() - start)
+
+        fast, one_by_one = (
+            rate(self.batched(self.answerer(slow, memoise=False)), 20),
+            rate(self.dummy(self.answerer(slow, memoise=False)), 5),
+        )
+        return [
+            "training steps / s, 50 ms an answer",
+            f"{fast:.0f}",
+            f"DummyVecEnv {one_by_one:.0f}",
+            f"{fast / one_by_one:.1f} ×",
+            "≥ 6 ×",
+        ]
+
+    def environment_alone(self) -> list[str]:
+        actions = np.random.default_rng(0).random((64, N_ENVS, self.questions[0].available.size)) < 0.5
+        generate = self.workbench.door.generate
+
+        def seconds(environment: VecEnv) -> float:
+            environment.seed(0)
+            environment.reset()
+            start = time.perf_counter()
+            for action in actions:
+                environment.step(action.astype(np.int8))
+            return (time.perf_counter() - start) / len(actions)
+
+        batched, dummy = self.batched(self.answerer(generate, memoise=True)), self.dummy(self.answerer(generate, memoise=False))
+        seconds(dummy)  # every answer of this pass is in the call cache afterwards
+        state = batched.state_dict()
+        seconds(batched)  # and every outcome of this one is memoised
+        batched.load_state_dict({**state, "n_drawn": 0})
+        fast, slow = seconds(batched), seconds(dummy)
+        what = "environment step alone, answers cached (batched memoises; the other renders and hashes)"
+        return [what, f"{fast * 1e3:.2f} ms", f"DummyVecEnv {slow * 1e3:.1f} ms", f"{slow / fast:.1f} ×", "≥ 5 ×"]
+
+    def update_share(self) -> list[str]:
+        environment = self.batched(self.answerer(self.workbench.door.generate, memoise=True))
+        model = self.ppo(environment)
+        model.learn(N_ENVS * 50)  # answers known from here on
+        updating = 0.0
+        train = model.train
+
+        def timed() -> None:
+            nonlocal updating
+            start = time.perf_counter()
+            train()
+            updating += time.perf_counter() - start
+
+        model.train = timed  # type: ignore[method-assign]  # measures the gradient steps inside SB3's loop
+        environment.load_state_dict({**environment.state_dict(), "n_drawn": 0})
+        start = time.perf_counter()
+        n_updates = 50
+        model.learn(N_ENVS * n_updates)
+        whole = time.perf_counter() - start
+        return [
+            "one update: gradient steps of collecting and updating",
+            f"{updating / n_updates * 1e3:.1f} ms",
+            f"whole {whole / n_updates * 1e3:.1f} ms",
+            f"{updating / whole:.0%}",
+            "≥ 75 %",
+        ]
+
+    def selection(self) -> list[str]:
+        environment = self.batched(self.workbench.answerer)
+        policy = self.ppo(environment).policy
+        assert isinstance(policy, SelectorPolicy)
+        encoder = self.workbench.encoder
+        with tempfile.TemporaryDirectory() as folder:
+            export_selector(
+                policy,
+                Path(folder) / "selector",
+                forms=list(self.workbench.answerer.forms),
+                encoder_id=encoder.id,
+                encoder_dimension=encoder.dimension,
+                threshold=0.5,
+                metric_profile="mem_gallery",
+                provenance={},
+            )
+            selector = Selector.load(Path(folder) / "selector")
+        times = []
+        for item in self.questions[:100]:
+            start = time.perf_counter()
+            selector.select(item.query, item.summaries, item.available)
+            times.append(time.perf_counter() - start)
+        return ["selection with the exported policy, seven memories", f"{median(times) * 1e3:.3f} ms", "", "", "≤ 1 ms"]
+
+
+def whole_run() -> float:
+    """Seconds of the whole of train.py: sample, banks, training, evaluation, export, nothing cached."""
+    checkout = Path(__file__).resolve().parents[1]
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        where = [f"data.root={folder}/sample", f"cache={folder}/cache", f"hydra.run.dir={folder}/run"]
+        subprocess.run([sys.executable, "train.py", *where], check=True, cwd=checkout, stdout=subprocess.DEVNULL)
+        return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()
