@@ -1,6 +1,5 @@
 """Fixtures that several packages' tests share."""
 
-
 import pytest
 import torch
 

@@ -55,7 +55,7 @@ class Check:
 def read_grid(folder: Path) -> list[GridRun]:
     """Read every finished run below ``folder``, sorted by cost weight and seed."""
     runs = []
-    for path in sorted(folder.glob("*/summary.json")):
+    for path in sorted(folder.rglob("summary.json")):
         settings, validation, test = (json.loads(path.with_name(name).read_text(encoding="utf-8")) for name in _FILES)
         runs.append(
             GridRun(

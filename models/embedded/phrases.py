@@ -52,7 +52,9 @@ def _phrases_of_run(run: Sequence[tuple[str, bool, bool]]) -> list[tuple[str, fl
         marked = marked or after_marker
         if not _can_be_noun(word, capital, marked or place > 0) or word.casefold() in _VAGUE:
             continue
-        found.append((word, 1.0 + capital))
+        modifies = place + 1 < len(run) and not capital and "ADJ" in lemmas(word.casefold())
+        if not modifies:
+            found.append((word, 1.0 + capital))
         if place and _can_modify(*run[place - 1][:2]):
             found.append((f"{run[place - 1][0]} {word}", 1.6 + capital + run[place - 1][1]))
     return found

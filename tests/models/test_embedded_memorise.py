@@ -27,7 +27,7 @@ def _memorise(text: str, *images: SeenImage) -> MemoriseReply:
 def test_the_summary_keeps_headlines_and_drops_details() -> None:
     reply = _memorise(EPISODE)
     assert "adopted an old greyhound called Fenna" in reply.summary
-    assert not any(detail in reply.summary for detail in ("rained", "frozen", "second blanket", "basket"))
+    assert not any(detail in reply.summary for detail in ("rained", "spaniel", "second blanket", "basket"))
     assert all(sentence.strip() in EPISODE for sentence in reply.summary.split(". "))
     assert 0.12 * _count(EPISODE) <= _count(reply.summary) <= 0.35 * _count(EPISODE)
 
@@ -56,4 +56,4 @@ def test_an_episode_with_little_text_still_has_a_summary(text: str) -> None:
 
 def test_repeated_and_longer_phrases_come_first() -> None:
     phrases = noun_phrases(["The copper kettle is new.", "I like the copper kettle.", "The table is old."], 3)
-    assert phrases[0] == "copper kettle" and "table" not in phrases
+    assert phrases == ["copper kettle", "kettle", "table"]
