@@ -172,6 +172,17 @@ class Settings(_Group):
     algo: AlgoSettings
     logger: LoggerSettings
 
+    @property
+    def policy_options(self) -> dict[str, Any]:
+        """The keyword arguments of `policies.selector.SelectorPolicy`."""
+        return {
+            "hidden_sizes": self.policy.hidden_sizes,
+            "activation": self.policy.activation,
+            "threshold": self.policy.threshold,
+            "input_scale": self.algo.input_scale,
+            "entropy_reduction": self.algo.entropy,
+        }
+
 
 CONFIGS = Path(__file__).resolve().parents[1] / "configs"
 

@@ -63,14 +63,9 @@ def train_selector(workbench: Workbench, folder: Path) -> SelectorPolicy:
     fingerprint = resume_fingerprint(workbench)
     resumed = load_checkpoint(checkpoint, environment, fingerprint=fingerprint) if settings.resume and checkpoint.exists() else None
     if resumed is None:
-        policy_options = {
-            "hidden_sizes": settings.policy.hidden_sizes,
-            "activation": settings.policy.activation,
-            "threshold": settings.policy.threshold,
-            "input_scale": settings.algo.input_scale,
-            "entropy_reduction": settings.algo.entropy,
-        }
-        model = build_ppo(environment, settings=settings.algo.ppo(settings.env.n_envs), policy_options=policy_options, seed=settings.seed)
+        model = build_ppo(
+            environment, settings=settings.algo.ppo(settings.env.n_envs), policy_options=settings.policy_options, seed=settings.seed
+        )
     else:
         model = resumed.model
         logger.warning("%s: continuing after rollout %s", checkpoint, resumed.progress["rollout"])
@@ -139,11 +134,7 @@ def untrained_policy(workbench: Workbench, weights: Path) -> SelectorPolicy:
         environment.observation_space,
         environment.action_space,
         lambda _: settings.algo.learning_rate,
-        hidden_sizes=settings.policy.hidden_sizes,
-        activation=settings.policy.activation,
-        input_scale=settings.algo.input_scale,
-        entropy_reduction=settings.algo.entropy,
-        threshold=settings.policy.threshold,
+        **settings.policy_options,
     )
     load_weights(policy, weights)
     return policy

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from envs.settings import default_settings
 from policies.callbacks import BEST_NAME, TrainingMonitor, ValidationResult
 from policies.checkpoint import load_weights
 from policies.selector import SelectorPolicy
@@ -27,9 +28,10 @@ def learn_toy(seed: int, folder: Path) -> tuple[float, float]:
     questions = toy_questions(seed=1000 + seed, count=1500, dimension=384)
     held_out, validation = questions.split_off(300), questions.split_off(300)
     environment = ToyVecEnv(questions, seed=seed)
-    model = build_ppo(environment, settings=TABLE_3, policy_options={"input_scale": None, "entropy_reduction": "sum"}, seed=seed)
+    settings = default_settings()
+    model = build_ppo(environment, settings=settings.algo.ppo(settings.env.n_envs), policy_options=settings.policy_options, seed=seed)
     start = mean_reward(model, held_out)[0]
-    rollouts = count_rollouts(questions=len(questions), epochs=6, rollout_size=16)
+    rollouts = count_rollouts(questions=len(questions), epochs=settings.algo.epochs, rollout_size=settings.env.n_envs)
 
     def validate() -> ValidationResult:
         reward, shown = mean_reward(model, validation)
