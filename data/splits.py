@@ -34,10 +34,10 @@ def split_questions(dataset: Dataset, by: Literal["history", "question"], seed: 
     elif by == "question":
         group = {question.id: question.id for question in dataset.questions}
     else:
-        raise SplitError(f"unknown split {by!r}; choose split=history or split=question")
+        raise SplitError(f"unknown split {by!r}; choose data.split_by=history or data.split_by=question")
     ids = sorted(set(group.values()), key=lambda id_: (hashlib.sha256(f"{seed}{id_}".encode()).hexdigest(), id_))
     if len(ids) < MIN_IDS:
-        repair = "use split=question or add histories" if by == "history" else "add questions"
+        repair = "use data.split_by=question or add histories" if by == "history" else "add questions"
         kind = "histories with questions" if by == "history" else "questions"
         raise SplitError(f"{dataset.name}: {len(ids)} {kind}, but a split by {by} needs at least {MIN_IDS}; {repair}")
     k = max(1, round(HELD_OUT_SHARE * len(ids)))
