@@ -13,7 +13,7 @@ import hydra
 import numpy as np
 import torch
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, MissingMandatoryValue, OmegaConf
 from rich.console import Console
 
 from envs.errors import USER_ERRORS, RunError, explain
@@ -30,13 +30,20 @@ from policies.inference import Selector
 
 console = Console()
 RUNS = Path("outputs")
+OWN = ("mode", "run", "use", "split")
+"""What ``configs/evaluate.yaml`` adds to the settings of a run."""
 
 
 def evaluate_methods(workbench: Workbench, run: Path, *, use: str, part: str, folder: Path) -> None:
     """Evaluate the run's selector, exported or from its best checkpoint, into ``folder``."""
     selector: Composer
     if use == "artefact":
-        selector = Selector.load(run / EXPORT, encoder_id=workbench.encoder.id)
+        exported = Selector.load(run / EXPORT, encoder_id=workbench.encoder.id)
+        if list(exported.forms) != list(workbench.answerer.forms):
+            raise RunError(
+                f"the selector was trained on the forms {list(exported.forms)}, memory.forms is {list(workbench.answerer.forms)}"
+            )
+        selector = exported
     else:
         selector = PolicySelector(untrained_policy(workbench, run / CHECKPOINTS / BEST_NAME))
     write_json(folder / "manifest.json", manifest(workbench) | {"run": str(run), "use": use})
@@ -51,11 +58,16 @@ def measure_recall(workbench: Workbench, folder: Path) -> None:
     retrieval = workbench.settings.memory.retrieval
     gain = expansion_gain(questions, vectors, workbench.banks, retrieval, np.random.default_rng(workbench.settings.seed))
     write_json(folder / "recall.json", vars(gain))
+    interval = (
+        f"95 % interval {gain.low:+.4f} to {gain.high:+.4f}, clustered by history"
+        if gain.n_histories > 1
+        else "no interval from one history"
+    )
     console.print(
         f"{workbench.dataset.name}: recall of gold episodes over {gain.n_questions} questions of {gain.n_histories} histories: "
         f"{retrieval.k_ret} seeds + up to {retrieval.k_exp} neighbours {gain.expanded:.4f}, "
         f"semantic top-{retrieval.k_total} {gain.semantic:.4f}, difference {gain.difference:+.4f} "
-        f"(95 % interval {gain.low:+.4f} to {gain.high:+.4f}, clustered by history)",
+        f"({interval})",
         highlight=False,
         soft_wrap=True,
     )
@@ -63,9 +75,9 @@ def measure_recall(workbench: Workbench, folder: Path) -> None:
 
 def newest_run() -> Path:
     """The newest run of ``train.py`` that has an exported selector."""
-    runs = sorted((RUNS / "train").glob(f"*/{EXPORT}/selector.json"), key=lambda path: path.stat().st_mtime)
+    runs = sorted(RUNS.rglob(f"{EXPORT}/selector.json"), key=lambda path: path.stat().st_mtime)
     if not runs:
-        raise RunError(f"{RUNS / 'train'} holds no finished run; train one with python train.py, or name one with run=PATH")
+        raise RunError(f"{RUNS} holds no finished run; train one with python train.py, or name one with run=PATH")
     return runs[-1].parents[1]
 
 
@@ -90,21 +102,25 @@ def main(config: DictConfig) -> None:
     """Compose the settings and evaluate; a user's mistake is told in one message, without a traceback."""
     folder = Path(HydraConfig.get().runtime.output_dir)
     torch.set_num_threads(1)
-    own = {name: config.pop(name) for name in ("mode", "run", "use", "split")}
+    own = {name: config[name] for name in OWN}
     try:
         allowed = {"mode": ("methods", "recall"), "use": ("artefact", "checkpoint"), "split": ("train", "validation", "test")}
         wrong = [f"{name}={own[name]} must be one of {', '.join(values)}" for name, values in allowed.items() if own[name] not in values]
         if wrong:
             raise RunError("; ".join(wrong))
         if own["mode"] == "recall":
-            values = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+            values = OmegaConf.to_container(
+                OmegaConf.masked_copy(config, [str(key) for key in config if key not in OWN]), throw_on_missing=True
+            )
             measure_recall(open_workbench(Settings.model_validate(values)), folder)
         else:
             run = newest_run() if own["run"] == "newest" else Path(own["run"])
+            if own["use"] == "artefact":
+                Selector.load(run / EXPORT)  # what is missing is told before anything is built
             overrides = list(HydraConfig.get().overrides.task)
             workbench = open_workbench(run_settings(run, overrides, config), split=split_of_run(run))
             evaluate_methods(workbench, run, use=own["use"], part=own["split"], folder=folder)
-    except USER_ERRORS as error:
+    except (*USER_ERRORS, MissingMandatoryValue) as error:
         logging.getLogger(__name__).debug("the error's origin", exc_info=True)
         console.print(explain(error), style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)

@@ -12,7 +12,7 @@ from pathlib import Path
 import hydra
 import torch
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, MissingMandatoryValue, OmegaConf
 from rich.console import Console
 
 from envs.errors import USER_ERRORS, explain
@@ -20,7 +20,7 @@ from envs.evaluation.manifest import manifest
 from envs.evaluation.records import write_json
 from envs.evaluation.report import SELECTOR, evaluate_selector
 from envs.settings import Settings
-from envs.training import export, train_selector
+from envs.training import check_logger, export, open_training
 from envs.workbench import open_workbench, split_of_run
 from policies.inference import Selector
 
@@ -30,12 +30,14 @@ console = Console()
 def run(settings: Settings, folder: Path) -> float:
     """Do the whole job in ``folder``; returns the exported selector's F1 on the test split."""
     torch.set_num_threads(1)  # the selector is too small for two
+    check_logger(settings)
     workbench = open_workbench(settings, split=split_of_run(folder))
+    training = open_training(workbench, folder)  # refuses a folder of other settings before anything in it is replaced
     workbench.split.save(folder / "split.json")
     write_json(folder / "settings.json", settings.model_dump(mode="json"))
     write_json(folder / "manifest.json", manifest(workbench))
 
-    policy = train_selector(workbench, folder)
+    policy = training.run()
     exported = export(policy, workbench, folder)
     summaries = evaluate_selector(
         workbench, Selector.load(exported, encoder_id=workbench.encoder.id), folder=folder, part="test", console=console
@@ -51,7 +53,7 @@ def main(config: DictConfig) -> float:
     try:
         values = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
         return run(Settings.model_validate(values), folder)
-    except USER_ERRORS as error:
+    except (*USER_ERRORS, MissingMandatoryValue) as error:
         logging.getLogger(__name__).debug("the error's origin", exc_info=True)
         console.print(explain(error), style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)

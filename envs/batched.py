@@ -18,6 +18,7 @@ from envs.question_stream import QuestionStream
 from envs.questions import Observation, PreparedQuestion
 from envs.reward import CostRange, FrozenReward, RewardNormaliser
 from envs.selection import action_space, observation_space, reward_info
+from policies.checkpoint import preserved_randomness
 
 
 class BatchedSelectionEnv(VecEnv):
@@ -76,7 +77,8 @@ class BatchedSelectionEnv(VecEnv):
         questions = [self._questions[number] for number in self._current.tolist()]
         compositions = self._actions.reshape(len(questions), *questions[0].available.shape)
         self._actions = None
-        outcomes = self._answerer.answer(questions, compositions)
+        with preserved_randomness():  # a model that is loaded for the first new picture draws its initial weights
+            outcomes = self._answerer.answer(questions, compositions)
         scores = np.array([outcome.f1 for outcome in outcomes])
         costs = np.array([float(outcome.evidence.total) for outcome in outcomes])
         terms = self.normaliser.rewards(scores, costs, cost_weight=self._cost_weight)

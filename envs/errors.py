@@ -35,4 +35,6 @@ def explain(error: Exception) -> str:
     if isinstance(error, ValidationError):
         lines = [f"  - {'.'.join(map(str, item['loc']))}={item['input']!r}: {item['msg']}" for item in error.errors()]
         return f"{len(lines)} setting(s) cannot be used (python train.py --help lists them):\n" + "\n".join(lines)
+    if missing := getattr(error, "full_key", None):  # a mandatory setting without a value, as the configuration library tells it
+        return f"{missing} must be given: python train.py ... {missing}=VALUE"
     return str(error)

@@ -3,13 +3,17 @@
 import hashlib
 import logging
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from stable_baselines3 import PPO
 
 from envs.batched import BatchedSelectionEnv
+from envs.errors import RunError
 from envs.evaluation.comparison import outcomes_of
 from envs.questions import PreparedQuestion
 from envs.settings import Settings
@@ -46,13 +50,34 @@ class PolicySelector:
         return np.asarray(actions, np.bool_).reshape(available.shape)
 
 
-def train_selector(workbench: Workbench, folder: Path) -> SelectorPolicy:
-    """Train with PPO and return the policy with the best validation reward.
+@dataclass(frozen=True)
+class Training:
+    """A run that is ready to start or to continue."""
 
-    An interrupted run whose checkpoint is in ``folder`` continues exactly where it was (``resume=true``).
+    model: PPO
+    monitor: TrainingMonitor
+    n_rollouts: int
+    folder: Path
+
+    def run(self) -> SelectorPolicy:
+        """Train with PPO and return the policy with the best validation reward.
+
+        Raises:
+            policies.errors.TrainingStopped: a call failed; the message names the checkpoint.
+        """
+        train(self.model, rollouts=self.n_rollouts, monitor=self.monitor)
+        seconds = asdict(self.monitor.seconds).items()
+        logger.info("training took %s", ", ".join(f"{name} {value:.1f} s" for name, value in seconds))
+        policy = self.model.policy
+        assert isinstance(policy, SelectorPolicy)
+        load_weights(policy, self.folder / CHECKPOINTS / BEST_NAME)
+        return policy
+
+
+def open_training(workbench: Workbench, folder: Path) -> Training:
+    """Build the environment and PPO; an interrupted run in ``folder`` continues exactly where it was (``resume=true``).
 
     Raises:
-        policies.errors.TrainingStopped: a call failed; the message names the checkpoint.
         policies.errors.CheckpointError: the checkpoint in ``folder`` is of other settings.
     """
     settings = workbench.settings
@@ -71,23 +96,26 @@ def train_selector(workbench: Workbench, folder: Path) -> SelectorPolicy:
         logger.warning("%s: continuing after rollout %s", checkpoint, resumed.progress["rollout"])
     policy = model.policy
     assert isinstance(policy, SelectorPolicy)
-    rollouts = count_rollouts(questions=len(questions), epochs=settings.algo.epochs, rollout_size=settings.env.n_envs)
+    n_rollouts = count_rollouts(questions=len(questions), epochs=settings.algo.epochs, rollout_size=settings.env.n_envs)
     monitor = TrainingMonitor(
         folder / CHECKPOINTS,
-        rollouts=rollouts,
+        rollouts=n_rollouts,
         terms=REWARD_TERMS,
         epochs_complete=lambda: environment.n_epochs_done,
         validate=lambda: _validate(PolicySelector(policy), validation, environment, workbench),
-        checkpoint_every=max(1, rollouts // settings.algo.epochs // 4),
+        checkpoint_every=max(1, n_rollouts // settings.algo.epochs // 4),
         fingerprint=fingerprint,
         trackers=_trackers(settings, folder),
         progress_bar=True,
         resumed=resumed,
     )
-    train(model, rollouts=rollouts, monitor=monitor)
-    logger.info("seconds: %s", monitor.seconds)
-    load_weights(policy, folder / CHECKPOINTS / BEST_NAME)
-    return policy
+    return Training(model, monitor, n_rollouts, folder)
+
+
+def check_logger(settings: Settings) -> None:
+    """Say at once, before anything is built, that a chosen logger is not installed; raises `RunError`."""
+    if settings.logger.wandb != "off" and find_spec("wandb") is None:
+        raise RunError("logger.wandb needs Weights & Biases: pip install wandb, or choose logger=tensorboard")
 
 
 def export(policy: SelectorPolicy, workbench: Workbench, folder: Path) -> Path:
@@ -163,6 +191,9 @@ def _validate(
     frozen = environment.validation_reward or environment.normaliser.frozen()
     terms = frozen.rewards(scores, costs, cost_weight=workbench.settings.reward.cost_weight)
     recalls = [outcome.recall for outcome in outcomes if outcome.recall is not None]
+    logger.info(
+        "validation after epoch %d: F1 %.3f, %.0f evidence tokens a question", environment.n_epochs_done, np.mean(scores), np.mean(costs)
+    )
     extra = {"f1": float(np.mean(scores))} | ({"recall": float(np.mean(recalls))} if recalls else {})
     return ValidationResult(reward=float(terms.reward.mean()), evidence_tokens=float(np.mean(costs)), scores=extra)
 

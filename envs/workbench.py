@@ -102,6 +102,8 @@ def open_workbench(settings: Settings, *, split: Split | None = None) -> Workben
         models.errors.BackendError: a model call failed; what was answered is kept.
     """
     dataset = _load(settings)
+    part = split or Split.of(dataset, by=settings.data.split_by, seed=settings.data.split_seed)
+    part.questions(dataset)  # a split that does not fit is told before banks are built
     store = ContentStore(settings.cache / "models.sqlite")
     minilm = MiniLM()
     encoder = CachedTextEncoder(minilm, store=store)
@@ -122,11 +124,11 @@ def open_workbench(settings: Settings, *, split: Split | None = None) -> Workben
                 progress=lambda step, done, total: progress.update(task, step=f"{step} {done}/{total}"),
             )
             progress.advance(task)
+            logger.debug("bank of %s: %s", history.id, banks[history.id].folder)
         progress.update(task, step="")
     answerer = Answerer(
         door.generate, forms=forms_named(settings.memory.forms), counter=backend.counter, metric=profile(settings.reward.metric_profile)
     )
-    part = split or Split.of(dataset, by=settings.data.split_by, seed=settings.data.split_seed)
     return Workbench(settings, dataset, part, banks, encoder, door, answerer)
 
 

@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
-from jsonschema import Draft202012Validator
-
 from policies.errors import ArtefactError
 
 # The schema checks that a value really is one of these (JSON itself cannot carry anything else).
@@ -166,21 +164,36 @@ class SelectorDocument:
         return plain
 
 
-def document_from_json(document: dict[str, Any]) -> SelectorDocument:
-    """Build the record from a document that `check_document` accepted."""
-    network = document["network"]
-    return SelectorDocument(
-        forms=tuple(document["forms"]),
-        threshold=float(document["threshold"]),
-        encoder=EncoderRecord(**document["encoder"]),
-        metric_profile=document["metric_profile"],
-        network=NetworkRecord(
-            hidden_sizes=tuple(network["hidden_sizes"]), activation=network["activation"], input_scale=float(network["input_scale"])
-        ),
-        files={name: FileRecord(**record) for name, record in document["files"].items()},
-        parity=ParityRecord(**document["parity"]),
-        provenance=document["provenance"],
-    )
+def document_from_json(document: dict[str, Any], *, source: str) -> SelectorDocument:
+    """Build the record from a parsed document.
+
+    Raises:
+        ArtefactError: If a field is missing or cannot be used.
+    """
+    try:
+        network = document["network"]
+        record = SelectorDocument(
+            forms=tuple(str(form) for form in document["forms"]),
+            threshold=float(document["threshold"]),
+            encoder=EncoderRecord(id=str(document["encoder"]["id"]), dimension=int(document["encoder"]["dimension"])),
+            metric_profile=str(document["metric_profile"]),
+            network=NetworkRecord(
+                hidden_sizes=tuple(int(size) for size in network["hidden_sizes"]),
+                activation=str(network["activation"]),
+                input_scale=float(network["input_scale"]),
+            ),
+            files={
+                name: FileRecord(bytes=int(document["files"][name]["bytes"]), sha256=str(document["files"][name]["sha256"]))
+                for name in (ONNX_NAME, WEIGHTS_NAME)
+            },
+            parity=ParityRecord(**document["parity"]),
+            provenance=dict(document["provenance"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArtefactError(f"{source} does not describe a selector: {error!r}; copy the exported folder again") from error
+    if not (0 < record.threshold < 1 and record.forms and record.encoder.dimension > 0):
+        raise ArtefactError(f"{source} does not describe a selector: threshold, forms or encoder dimension out of range")
+    return record
 
 
 def check_document(document: object, *, source: str) -> None:
@@ -198,6 +211,10 @@ def check_document(document: object, *, source: str) -> None:
             f"{source}: format_version is {document.get('format_version')!r}, this program reads {FORMAT_VERSION}; "
             "export the selector again with this version"
         )
+    try:
+        from jsonschema import Draft202012Validator
+    except ModuleNotFoundError:  # an agent that only selects need not have it; `document_from_json` still refuses what it cannot use
+        return
     violations = sorted(Draft202012Validator(DOCUMENT_SCHEMA).iter_errors(document), key=lambda found: found.json_path)
     if violations:
         lines = "; ".join(f"{found.json_path}: {found.message[:200]}" for found in violations)
@@ -217,7 +234,7 @@ def read_document(folder: Path) -> SelectorDocument:
     except (ValueError, RecursionError) as error:  # UnicodeDecodeError and JSONDecodeError are ValueErrors
         raise ArtefactError(f"{path} is not a JSON document ({error}); copy the exported folder again") from error
     check_document(document, source=str(path))
-    return document_from_json(document)
+    return document_from_json(document, source=str(path))
 
 
 def read_limited(path: Path, *, limit: int) -> bytes:

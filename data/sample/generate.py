@@ -6,6 +6,7 @@ Everything comes from one seed. A folder is written aside and renamed, so that a
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -27,6 +28,8 @@ from data.sample.vocabulary import FOLDER, Vocabulary, load_vocabulary
 from data.sample.world import Share, World, make_world
 
 STAMP = "sample.json"
+
+logger = logging.getLogger(__name__)
 
 QUOTAS: tuple[tuple[Maker, int], ...] = (
     (questions.headline_facts, 19),
@@ -77,6 +80,9 @@ def generate_sample(folder: Path, *, seed: int, n_histories: int, n_questions: i
     found = _read_stamp(folder)
     if found == asdict(stamp):
         return
+    logger.info(
+        "%s: %s the sample, %d histories with %d questions each", folder, "replacing" if found else "writing", n_histories, n_questions
+    )
     folder.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:

@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 SELECTOR = "selector"
+TOKEN_SHARE = 0.6
 _FILES = ("settings.json", "validation.json", "summary.json")
 
 
@@ -73,14 +74,15 @@ def read_grid(folder: Path) -> list[GridRun]:
 def choose_cost_weight(runs: Sequence[GridRun]) -> float:
     """λ > 0 chosen on validation.
 
-    The fewest evidence tokens among those whose mean F1 is at least the best uniform's − 0.01; if none is, the highest F1.
+    The highest mean F1 among those that use at most 60 % of the best uniform's evidence tokens there; if none does,
+    the fewest tokens.
     """
     weights = sorted({run.cost_weight for run in runs if run.cost_weight > 0})
     f1 = {weight: fmean(run.f1("validation") for run in runs if run.cost_weight == weight) for weight in weights}
     tokens = {weight: fmean(run.tokens("validation") for run in runs if run.cost_weight == weight) for weight in weights}
-    floor = runs[0].f1("validation", runs[0].best_uniform) - 0.01
-    good = [weight for weight in weights if f1[weight] >= floor]
-    return min(good, key=lambda weight: tokens[weight]) if good else max(weights, key=lambda weight: f1[weight])
+    limit = TOKEN_SHARE * runs[0].tokens("validation", runs[0].best_uniform)
+    frugal = [weight for weight in weights if tokens[weight] <= limit]
+    return max(frugal, key=lambda weight: f1[weight]) if frugal else min(weights, key=lambda weight: tokens[weight])
 
 
 def verdict(runs: Sequence[GridRun]) -> list[Check]:
@@ -98,7 +100,7 @@ def verdict(runs: Sequence[GridRun]) -> list[Check]:
         Check(f"λ = {weight:g}, chosen on validation: F1 {f1:.3f} ≥ {best_f1 - 0.01:.3f} (best uniform less 0.01)", f1 >= best_f1 - 0.01),
         Check(
             f"λ = {weight:g}: {tokens:.0f} evidence tokens ≤ 60 % of {best_tokens:.0f} ({tokens / best_tokens:.1%})",
-            tokens <= 0.6 * best_tokens,
+            tokens <= TOKEN_SHARE * best_tokens,
         ),
         Check(
             f"λ = {weight:g}: no uniform composition has F1 more than 0.01 higher with fewer tokens ({', '.join(dominating) or 'none'})",

@@ -47,7 +47,9 @@ def evaluate_selector(workbench: Workbench, selector: Composer, *, folder: Path,
     write_rows(folder / "rows.parquet", rows)
     write_json(folder / "summary.json", _as_json(summaries))
     metric = workbench.settings.reward.metric_profile
-    title = f"{workbench.dataset.name}, {part} split, F1 profile {metric}, answered by {workbench.answerer_name}"
+    asked = summaries[SELECTOR]
+    size = f"{asked.n} questions and {asked.n_refusals} refusals"
+    title = f"{workbench.dataset.name}, {part} split ({size}), F1 profile {metric}, answered by {workbench.answerer_name}"
     draw_frontier(folder / "frontier.png", summaries, title=title, trained=[SELECTOR])
     print_table(console, summaries, title=title, trained=[SELECTOR], best=best)
     _print_notes(workbench, console)

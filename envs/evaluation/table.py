@@ -1,5 +1,6 @@
 """The comparison table and the quality–token picture."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,8 +11,8 @@ from rich.table import Table
 from envs.evaluation.comparison import Summary
 
 _LEGEND = (
-    "evidence, total: tokens per question, of the shown evidence and of the whole call · recall, retrieved: share of gold rounds "
-    "in memories that are shown, that were retrieved · refusals: F1 on questions without an answer, which the other columns leave out"
+    "evidence, total: tokens per question, of the shown evidence and of the whole call; recall, found: share of gold rounds in memories "
+    "that are shown, that were retrieved; refusal: F1 on questions without an answer, which the other columns leave out"
 )
 
 
@@ -25,9 +26,11 @@ def print_table(console: Console, summaries: Mapping[str, Summary], *, title: st
         trained: The methods to put first, in bold.
         best: The uniform composition chosen on validation, marked with ``*``; None to mark none.
     """
-    table = Table(title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD, caption=_LEGEND, caption_justify="left")
+    table = Table(
+        title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_edge=False
+    )
     table.add_column("method", no_wrap=True)
-    for name in ("F1", "evidence", "total", "recall", "retrieved", "refusals"):
+    for name in ("F1", "evidence", "total", "recall", "found", "refusal"):
         table.add_column(name, justify="right", no_wrap=True)
     names = sorted(summaries, key=lambda name: (name not in trained, -summaries[name].f1, summaries[name].evidence_tokens_per_question))
     for name in names:
@@ -35,13 +38,15 @@ def print_table(console: Console, summaries: Mapping[str, Summary], *, title: st
         cells = [f"{summary.f1:.3f}", f"{summary.evidence_tokens_per_question:.0f}", f"{summary.tokens_per_question:.0f}"]
         cells += ["–" if value is None else f"{value:.3f}" for value in (summary.recall, summary.retrieval_recall, summary.refusal_f1)]
         table.add_row(f"{name} *" if name == best else name, *cells, style="bold" if name in trained else "")
-    console.print(table, width=max(console.width, 110), crop=False)  # wide enough when the output is a file
+    console.print(table)
+    console.print(_LEGEND, style="dim")
     if best is not None:
         console.print("* the best fixed composition on the validation split (F1, then fewer evidence tokens)")
 
 
 def draw_frontier(path: Path, summaries: Mapping[str, Summary], *, title: str, trained: Sequence[str]) -> None:
     """Draw F1 over evidence tokens, one dot a method, with the frontier of the fixed compositions, as a PNG."""
+    logging.getLogger("matplotlib").setLevel(logging.WARNING)  # it logs that it builds its font cache
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 5.5), layout="constrained")
@@ -57,7 +62,7 @@ def draw_frontier(path: Path, summaries: Mapping[str, Summary], *, title: str, t
         [s.f1 for s in fixed.values()],
         color="0.6",
         s=22,
-        label="fixed compositions",
+        label="fixed and random compositions",
     )
     axes.step([s.evidence_tokens_per_question for _, s in frontier], [s.f1 for _, s in frontier], where="post", color="0.4", linewidth=1)
     for name, summary in frontier:

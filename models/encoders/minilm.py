@@ -1,6 +1,7 @@
 """all-MiniLM-L6-v2, the default text encoder, from a package that carries its weights (no network)."""
 
 import hashlib
+import logging
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -55,7 +56,11 @@ class MiniLM:
     @cached_property
     def _model(self) -> "SentenceTransformer":
         from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging as transformers_logging
 
+        # Loading 90 MB from disk needs neither a progress bar nor a log line.
+        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # the library has no types here
+        logging.getLogger("sentence_transformers").setLevel(logging.WARNING)
         return SentenceTransformer(str(self.folder), device="cpu", local_files_only=True)
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -70,7 +70,9 @@ def test_the_seed_matters() -> None:
 
 
 def test_too_few_histories_proposes_the_other_split() -> None:
-    with pytest.raises(SplitError, match=r"toy: 2 histories with questions, but .* at least 3; use data.split_by=question or add histories"):
+    with pytest.raises(
+        SplitError, match=r"toy: 2 histories with questions, but .* at least 3; use data.split_by=question or add histories"
+    ):
         split_questions(dataset_of(2, 9), "history", 0)
     assert len(split_questions(dataset_of(2, 9), "question", 0)["train"]) == 10  # 18 questions, k = round(3.6) = 4
     with pytest.raises(SplitError, match="toy: 2 questions, but"):
@@ -84,7 +86,7 @@ def test_histories_without_questions_do_not_count() -> None:
 
 
 def test_unknown_kind() -> None:
-    with pytest.raises(SplitError, match="unknown split 'date'; choose data.split_by=history or data.split_by=question"):
+    with pytest.raises(SplitError, match=r"unknown split 'date'; choose data\.split_by=history or data\.split_by=question"):
         split_questions(dataset_of(3, 1), "date", 0)  # type: ignore[arg-type]  # on purpose
 
 

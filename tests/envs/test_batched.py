@@ -3,6 +3,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+import torch
 
 from envs.answering import Answerer
 from envs.batched import BatchedSelectionEnv
@@ -116,3 +117,21 @@ def test_a_failed_call_is_an_error_and_never_a_reward(workbench: Workbench, door
         env.step(np.ones((4, 35), np.int8))
     assert env.n_answered == 0
     assert env.normaliser.state_dict() == before
+
+
+def test_answering_draws_nothing_from_the_global_generators(workbench: Workbench, door: CountingDoor) -> None:
+    """A backend that loads a network for the first new picture must not change what a policy samples afterwards."""
+    env = make(workbench, door)
+    env.reset()
+    generate = door.generate
+
+    def drawing(requests: Sequence[Request]) -> list[Reply]:
+        torch.rand(3)
+        np.random.rand(3)  # the legacy generator is the one that SB3 uses
+        return generate(requests)
+
+    env._answerer._generate = drawing  # stands for any backend
+    before = torch.get_rng_state(), np.random.get_state()[1].copy()
+    env.step(np.ones((4, 35), np.int8))
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert np.array_equal(np.random.get_state()[1], before[1])

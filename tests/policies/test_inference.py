@@ -167,6 +167,17 @@ def test_all_violations_of_a_document_are_reported(folder: Path, tmp_path: Path)
         assert part in str(refused.value)
 
 
+@pytest.mark.parametrize(("name", "value"), [("threshold", "high"), ("threshold", 1.5), ("forms", []), ("encoder", {}), ("files", [])])
+def test_without_jsonschema_a_selector_works_and_bad_documents_are_refused(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: object
+) -> None:
+    monkeypatch.setitem(sys.modules, "jsonschema", None)
+    assert Selector.load(folder).forms
+    document = json.loads((folder / "selector.json").read_text()) | {name: value}
+    with pytest.raises(ArtefactError, match="does not describe a selector"):
+        Selector.load(corrupt(folder, tmp_path, "selector.json", json.dumps(document).encode()))
+
+
 @pytest.mark.parametrize("damage", ["missing", "empty", "truncated", "flipped"])
 def test_damaged_models_give_one_clear_error(folder: Path, tmp_path: Path, damage: str) -> None:
     data = (folder / "selector.onnx").read_bytes()
