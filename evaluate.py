@@ -48,7 +48,7 @@ def evaluate_methods(workbench: Workbench, run: Path, *, use: str, part: str, fo
         selector = PolicySelector(untrained_policy(workbench, run / CHECKPOINTS / BEST_NAME))
     write_json(folder / "manifest.json", manifest(workbench) | {"run": str(run), "use": use})
     evaluate_selector(workbench, selector, folder=folder, part=part, console=console)
-    console.print(f"evaluated  {run} ({use})\nresults    {folder}", highlight=False, soft_wrap=True)
+    console.print(f"evaluated  {run} ({use})\nresults    {folder}", markup=False, highlight=False, soft_wrap=True)
 
 
 def measure_recall(workbench: Workbench, folder: Path) -> None:
@@ -68,6 +68,7 @@ def measure_recall(workbench: Workbench, folder: Path) -> None:
         f"{retrieval.k_ret} seeds + up to {retrieval.k_exp} neighbours {gain.expanded:.4f}, "
         f"semantic top-{retrieval.k_total} {gain.semantic:.4f}, difference {gain.difference:+.4f} "
         f"({interval})",
+        markup=False,
         highlight=False,
         soft_wrap=True,
     )
@@ -81,20 +82,48 @@ def newest_run() -> Path:
     return runs[-1].parents[1]
 
 
-def run_settings(run: Path, overrides: list[str], config: DictConfig) -> Settings:
-    """The settings of a run, with those that the command line gives replaced."""
+def stored_settings(run: Path) -> dict[str, Any]:
+    """The settings that a run of ``train.py`` left in its folder."""
     path = run / "settings.json"
-    if not path.is_file():
-        raise RunError(f"{path} does not exist; run= must name the folder of a run of train.py")
-    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+        Settings.model_validate(values)
+    except (OSError, ValueError) as error:
+        raise RunError(f"{path} does not hold a run's settings; run= must name the folder of a run of train.py ({error})") from error
+    assert isinstance(values, dict)
+    return values
+
+
+def changed_settings(values: dict[str, Any], overrides: list[str], config: DictConfig) -> Settings:
+    """A run's settings with those of the command line in their place.
+
+    Raises:
+        RunError: an override cannot change how a finished run is evaluated.
+    """
+    changed = json.loads(json.dumps(values))
     for override in overrides:
-        name = override.lstrip("+~").partition("=")[0]
-        if name in values:  # a group that was chosen anew, or a top-level setting
-            values[name] = OmegaConf.to_container(config[name], resolve=True) if isinstance(config[name], DictConfig) else config[name]
-        elif name.partition(".")[0] in values:
-            group, _, setting = name.partition(".")
-            values[group][setting] = OmegaConf.select(config, name)
-    return Settings.model_validate(values)
+        name = override.partition("=")[0]
+        path = name.split(".")
+        if path[0] not in values or (len(path) == 1 and name == "experiment"):
+            raise RunError(f"{override}: evaluate.py knows {', '.join([*OWN, *values])} and what is in these groups")
+        place = changed
+        for part in path[:-1]:
+            place = place[part]
+        chosen = OmegaConf.select(config, name)
+        place[path[-1]] = OmegaConf.to_container(chosen, resolve=True) if OmegaConf.is_config(chosen) else chosen
+    settings = Settings.model_validate(changed)
+    if list(settings.memory.forms) != values["memory"]["forms"]:
+        raise RunError(f"memory.forms={list(settings.memory.forms)}, but the selector was trained on {values['memory']['forms']}")
+    return settings
+
+
+def check_data(workbench: Workbench, run: Path, overrides: list[str]) -> None:
+    """Refuse data that changed since the run, unless the command line names other data."""
+    if any(override.startswith("data") for override in overrides):
+        return
+    trained_on = json.loads((run / "manifest.json").read_text(encoding="utf-8"))["data_hash"]
+    if trained_on != workbench.dataset.content_hash:
+        raise RunError(f"{workbench.settings.data.root} has changed since {run} was trained; name data.root to evaluate on it all the same")
 
 
 @hydra.main(version_base=None, config_path="configs", config_name="evaluate")
@@ -114,11 +143,15 @@ def main(config: DictConfig) -> None:
             )
             measure_recall(open_workbench(Settings.model_validate(values)), folder)
         else:
-            run = newest_run() if own["run"] == "newest" else Path(own["run"])
+            run = newest_run() if own["run"] == "newest" else Path(str(own["run"]))
+            overrides = [text for text in HydraConfig.get().overrides.task if text.partition("=")[0] not in OWN]
             if own["use"] == "artefact":
                 Selector.load(run / EXPORT)  # what is missing is told before anything is built
-            overrides = list(HydraConfig.get().overrides.task)
-            workbench = open_workbench(run_settings(run, overrides, config), split=split_of_run(run))
+                if any(override.startswith("policy.") for override in overrides):
+                    raise RunError("an exported selector has its policy settings inside; change them with use=checkpoint")
+            settings = changed_settings(stored_settings(run), overrides, config)
+            workbench = open_workbench(settings, split=None if any(text.startswith("data") for text in overrides) else split_of_run(run))
+            check_data(workbench, run, overrides)
             evaluate_methods(workbench, run, use=own["use"], part=own["split"], folder=folder)
     except (*USER_ERRORS, MissingMandatoryValue) as error:
         logging.getLogger(__name__).debug("the error's origin", exc_info=True)

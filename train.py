@@ -42,7 +42,9 @@ def run(settings: Settings, folder: Path) -> float:
     summaries = evaluate_selector(
         workbench, Selector.load(exported, encoder_id=workbench.encoder.id), folder=folder, part="test", console=console
     )
-    console.print(f"run       {folder}\nselector  {exported}\npicture   {folder / 'frontier.png'}", highlight=False, soft_wrap=True)
+    console.print(
+        f"run       {folder}\nselector  {exported}\npicture   {folder / 'frontier.png'}", markup=False, highlight=False, soft_wrap=True
+    )
     return summaries[SELECTOR].f1
 
 

@@ -15,6 +15,8 @@ MAX_SENT_PIXELS = 1_048_576
 """Pictures are downscaled to at most this many pixels before they are counted or sent."""
 MAX_FILE_BYTES = 64 * 1024 * 1024
 MAX_DECODED_PIXELS = 100_000_000
+_FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
+"""What is decoded; Pillow knows formats that start other programs."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ def _decode(path: Path) -> Image.Image:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as image:
+            with Image.open(path, formats=_FORMATS) as image:
                 if image.width * image.height > MAX_DECODED_PIXELS:
                     raise ImageError(f"{path}: {image.width} × {image.height} pixels is too large; shrink the file")
                 return ImageOps.exif_transpose(image).convert("RGB")

@@ -1,6 +1,7 @@
 """The errors that a user of a run can repair, and how they are told."""
 
 from pydantic import ValidationError
+from sqlalchemy.exc import SQLAlchemyError
 
 from data.errors import DatasetError, ImageError, SplitError
 from memory.errors import BankError, UnknownForm
@@ -27,6 +28,8 @@ USER_ERRORS = (
     TrainingDiverged,
     TrainingStopped,
     RunError,
+    OSError,
+    SQLAlchemyError,
 )
 
 
@@ -35,6 +38,8 @@ def explain(error: Exception) -> str:
     if isinstance(error, ValidationError):
         lines = [f"  - {'.'.join(map(str, item['loc']))}={item['input']!r}: {item['msg']}" for item in error.errors()]
         return f"{len(lines)} setting(s) cannot be used (python train.py --help lists them):\n" + "\n".join(lines)
+    if isinstance(error, SQLAlchemyError):
+        return f"the cache file cannot be used ({getattr(error, 'orig', error)}); free its disk, or delete it: it is made anew"
     if missing := getattr(error, "full_key", None):  # a mandatory setting without a value, as the configuration library tells it
         return f"{missing} must be given: python train.py ... {missing}=VALUE"
     return str(error)

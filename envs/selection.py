@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
+from gymnasium.error import InvalidAction, ResetNeeded
 from numpy.typing import NDArray
 
 from envs.answering import Answerer, Outcome
@@ -122,6 +122,8 @@ class EvidenceSelectionEnv(gymnasium.Env[Observation, NDArray[np.int8]]):
             self._normaliser.load_state_dict(self._initial_windows)
         if options and "question" in options:
             number = int(options["question"])
+            if not 0 <= number < len(self._questions):
+                raise InvalidAction(f"options['question'] must be from 0 to {len(self._questions) - 1}, got {number}")
         else:
             if not self._order:
                 self._order = self.np_random.permutation(len(self._questions)).tolist()
@@ -138,8 +140,11 @@ class EvidenceSelectionEnv(gymnasium.Env[Observation, NDArray[np.int8]]):
         """
         if self._current is None:
             raise ResetNeeded("the rollout is over after one step: call reset() before step()")
+        chosen = np.asarray(action)
+        if chosen.shape != self.action_space.shape or not np.isin(chosen, (0, 1)).all():
+            raise InvalidAction(f"the action must be {self.action_space.shape} zeros and ones, got shape {chosen.shape}: {action!r}")
         question, self._current = self._current, None
-        composition = np.asarray(action, np.bool_).reshape(1, *question.available.shape)
+        composition = chosen.astype(np.bool_).reshape(1, *question.available.shape)
         outcome = self._answerer.answer([question], composition)[0]
         terms = self._normaliser.rewards(np.array([outcome.f1]), np.array([float(outcome.evidence.total)]), cost_weight=self._cost_weight)
         return question.observation(), float(terms.reward[0]), True, False, reward_info(question, outcome, terms, 0)

@@ -5,17 +5,17 @@ Pydantic checks them all at once: an unknown name or a value out of range is one
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from envs.metrics.text import PROFILES
 from memory.forms import FORMS
 from memory.settings import BankSettings, RetrievalSettings
 from policies.training import PPOSettings
 
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -43,7 +43,7 @@ class _Group(BaseModel):
 class SampleSettings(_Group):
     """What the sample generator makes when the dataset's folder does not exist."""
 
-    seed: int
+    seed: Annotated[int, Field(ge=0)]
     n_histories: Count
     n_questions: Count
 
@@ -96,6 +96,12 @@ class RewardSettings(_Group):
     max_alpha: Positive
     epsilon: Positive
     n_prefill: Count
+
+    @model_validator(mode="after")
+    def _windows_fit(self) -> Self:
+        if self.min_samples > self.sample_window:
+            raise ValueError(f"min_samples={self.min_samples} must not exceed sample_window={self.sample_window}")
+        return self
 
 
 class EncoderSettings(_Group):
@@ -171,6 +177,14 @@ class Settings(_Group):
     policy: PolicySettings
     algo: AlgoSettings
     logger: LoggerSettings
+
+    @model_validator(mode="after")
+    def _rollout_is_whole_minibatches(self) -> Self:
+        if self.env.n_envs % self.algo.minibatch_size:
+            raise ValueError(f"algo.minibatch_size={self.algo.minibatch_size} must divide env.n_envs={self.env.n_envs}")
+        if len(set(self.memory.forms)) < len(self.memory.forms):
+            raise ValueError(f"memory.forms={list(self.memory.forms)} names a form twice")
+        return self
 
     @property
     def policy_options(self) -> dict[str, Any]:

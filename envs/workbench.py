@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from data.errors import ImageError, SplitError
 from data.history import Dataset, Question
+from data.images import load_picture
 from data.loaders.mem_gallery import load_mem_gallery
 from data.sample.generate import generate_sample
 from data.splits import Split, without_refusals
@@ -103,7 +105,8 @@ def open_workbench(settings: Settings, *, split: Split | None = None) -> Workben
     """
     dataset = _load(settings)
     part = split or Split.of(dataset, by=settings.data.split_by, seed=settings.data.split_seed)
-    part.questions(dataset)  # a split that does not fit is told before banks are built
+    _check_parts(dataset, part)  # what does not fit is told before banks are built
+    _check_question_images(dataset)
     store = ContentStore(settings.cache / "models.sqlite")
     minilm = MiniLM()
     encoder = CachedTextEncoder(minilm, store=store)
@@ -130,6 +133,28 @@ def open_workbench(settings: Settings, *, split: Split | None = None) -> Workben
         door.generate, forms=forms_named(settings.memory.forms), counter=backend.counter, metric=profile(settings.reward.metric_profile)
     )
     return Workbench(settings, dataset, part, banks, encoder, door, answerer)
+
+
+def _check_parts(dataset: Dataset, split: Split) -> None:
+    for name, questions in split.questions(dataset).items():
+        if not without_refusals(questions, dataset.refusal_categories):
+            raise SplitError(
+                f"{dataset.name}: the {name} part has {len(questions)} questions and none with an answer; "
+                "add questions, or change data.split_seed or data.split_by"
+            )
+
+
+def _check_question_images(dataset: Dataset) -> None:
+    problems = []
+    for question in dataset.questions:
+        for image in question.images:
+            try:
+                if image.path is not None:
+                    load_picture(image.path)
+            except ImageError as error:
+                problems.append(f"question {question.id}: {error}")
+    if problems:
+        raise ImageError("\n".join(problems))
 
 
 def _load(settings: Settings) -> Dataset:

@@ -117,11 +117,20 @@ def train(model: PPO, *, rollouts: int, monitor: TrainingMonitor) -> None:
         # from printing; the monitor reads the logger instead.
         model.learn(total_timesteps=max(remaining, 0), callback=monitor, log_interval=sys.maxsize, reset_num_timesteps=False)
     except Exception as error:
-        checkpoint = monitor.save_failure()
-        raise TrainingStopped(f"training stopped: {error}. {_advice(checkpoint)}", checkpoint=checkpoint) from error
+        checkpoint = _saved(monitor)
+        what = str(error) or type(error).__name__
+        raise TrainingStopped(f"training stopped: {what}. {_advice(checkpoint)}", checkpoint=checkpoint) from error
     except KeyboardInterrupt as interrupt:
-        interrupt.add_note(_advice(monitor.save_failure()))
+        interrupt.add_note(_advice(_saved(monitor)))
         raise
+
+
+def _saved(monitor: TrainingMonitor) -> Path | None:
+    """Write the latest state; where even that fails (a full disk), the last checkpoint that was written is what there is."""
+    try:
+        return monitor.save_failure()
+    except OSError:
+        return monitor.checkpoint if monitor.checkpoint.exists() else None
 
 
 def _advice(checkpoint: Path | None) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock
 from PIL import Image
 
 from data.errors import DatasetError, Problem
@@ -77,13 +78,22 @@ def generate_sample(folder: Path, *, seed: int, n_histories: int, n_questions: i
     vocabulary = load_vocabulary()
     _check_sizes(folder, vocabulary, n_histories=n_histories, n_questions=n_questions)
     stamp = Stamp(seed, n_histories, n_questions, generator_version())
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f".{folder.name}.lock")):  # several runs may start on a fresh folder at once
+        _replace(folder, stamp, vocabulary)
+
+
+def _replace(folder: Path, stamp: Stamp, vocabulary: Vocabulary) -> None:
     found = _read_stamp(folder)
     if found == asdict(stamp):
         return
     logger.info(
-        "%s: %s the sample, %d histories with %d questions each", folder, "replacing" if found else "writing", n_histories, n_questions
+        "%s: %s the sample, %d histories with %d questions each",
+        folder,
+        "replacing" if found else "writing",
+        stamp.n_histories,
+        stamp.n_questions,
     )
-    folder.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         _write(aside / "new", stamp, vocabulary)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from envs.evaluation.comparison import Summary
@@ -27,7 +28,13 @@ def print_table(console: Console, summaries: Mapping[str, Summary], *, title: st
         best: The uniform composition chosen on validation, marked with ``*``; None to mark none.
     """
     table = Table(
-        title=title, title_justify="left", header_style="bold", box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_edge=False
+        title=escape(title),
+        title_justify="left",
+        header_style="bold",
+        box=SIMPLE_HEAD,
+        padding=(0, 0, 0, 1),
+        pad_edge=False,
+        show_edge=False,
     )
     table.add_column("method", no_wrap=True)
     for name in ("F1", "evidence", "total", "recall", "found", "refusal"):
@@ -74,7 +81,7 @@ def draw_frontier(path: Path, summaries: Mapping[str, Summary], *, title: str, t
         axes.scatter([summary.evidence_tokens_per_question], [summary.f1], s=70, marker="*", zorder=3, label=name)
     axes.set_xlabel("evidence tokens per question")
     axes.set_ylabel("F1")
-    axes.set_title(title, loc="left", fontsize=10)
+    axes.set_title(title, loc="left", fontsize=10, parse_math=False)
     axes.grid(alpha=0.2)
     axes.legend(loc="lower right")
     figure.savefig(path, dpi=130)

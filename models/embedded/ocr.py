@@ -27,6 +27,10 @@ _SETTINGS: dict[str, Any] = {
 }
 
 
+_MIN_SIDE = 16
+"""The least side, in pixels, of a picture scaled for text detection; the detector cannot take less."""
+
+
 @dataclass(frozen=True)
 class Line:
     """A line of text in a picture; ``box`` is left, top, right, bottom in the sent picture's pixels."""
@@ -77,6 +81,8 @@ class TextReader:
         return RapidOCR(params=_SETTINGS)
 
     def _read(self, picture: Picture) -> tuple[Line, ...]:
+        if min(picture.width, picture.height) * _SETTINGS["Det.limit_side_len"] < max(picture.width, picture.height) * _MIN_SIDE:
+            return ()  # so long and thin that the detector's copy would have no readable side
         blue_green_red = np.ascontiguousarray(np.asarray(picture.pixels())[:, :, ::-1])
         result: Any = self._engine(blue_green_red, use_cls=False)  # its type depends on the stages run, all of them here
         texts: Sequence[str] = result.txts or ()

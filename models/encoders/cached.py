@@ -26,7 +26,11 @@ class CachedTextEncoder:
         if new:
             keys = [hashlib.sha256(text.encode()).hexdigest() for text in new]
             vectors = vectors_by_key(
-                self._store, f"text vectors of {self.id}", keys, lambda rows: self._encoder.encode([new[row] for row in rows])
+                self._store,
+                f"text vectors of {self.id}",
+                keys,
+                self.dimension,
+                lambda rows: self._encoder.encode([new[row] for row in rows]),
             )
             self._known.update(zip(new, vectors, strict=True))
         if not texts:
@@ -35,13 +39,15 @@ class CachedTextEncoder:
 
 
 def vectors_by_key(
-    store: ContentStore, namespace: str, keys: Sequence[str], compute: Callable[[Sequence[int]], NDArray[np.float32]]
+    store: ContentStore, namespace: str, keys: Sequence[str], dimension: int, compute: Callable[[Sequence[int]], NDArray[np.float32]]
 ) -> list[NDArray[np.float32]]:
     """Vectors of ``keys`` from the store; ``compute`` is called once with the row numbers of those it lacks.
 
     Returns one (d,) float32 array a key, in order.
     """
-    found = {key: np.frombuffer(value, "<f4") for key, value in store.get(namespace, keys).items()}
+    stored = store.get(namespace, keys)
+    found = {key: np.frombuffer(value, "<f4") for key, value in stored.items() if len(value) == 4 * dimension}  # a damaged one is a miss
+    found = {key: vector for key, vector in found.items() if np.isfinite(vector).all()}
     missing = [row for row, key in enumerate(keys) if key not in found]
     if missing:
         computed = compute(missing).astype("<f4")

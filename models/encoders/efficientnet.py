@@ -49,7 +49,7 @@ class EfficientNetLite0:
         if new:
             keys = [key for key, _ in new]
             vectors = vectors_by_key(
-                self._store, f"image vectors of {self.id}", keys, lambda rows: self._compute([new[row][1] for row in rows])
+                self._store, f"image vectors of {self.id}", keys, self.dimension, lambda rows: self._compute([new[row][1] for row in rows])
             )
             self._known.update(zip(keys, vectors, strict=True))
         if not pictures:
