@@ -33,7 +33,7 @@ recall: install ## Graph expansion against semantic retrieval: make recall ARGS=
 	$(BIN)/python evaluate.py mode=recall $(ARGS)
 
 bench: install ## Speeds, each as a ratio measured in one run
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench --whole
 
 test: check ## Lint, types, import rules and tests
 	$(BIN)/pytest --numprocesses 2
