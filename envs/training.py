@@ -170,7 +170,7 @@ def untrained_policy(workbench: Workbench, weights: Path) -> SelectorPolicy:
 
 def resume_fingerprint(workbench: Workbench) -> dict[str, str]:
     """What an interrupted run and its continuation must share: settings, data, split, answerer and banks."""
-    settings = workbench.settings.model_dump(mode="json", exclude={"cache", "resume", "logger"})
+    settings = workbench.settings.model_dump(mode="json", exclude={"cache", "call_cache", "prices", "resume", "logger"})
     flat = {
         f"{group}.{name}": str(value) for group, values in settings.items() if isinstance(values, dict) for name, value in values.items()
     }

@@ -15,6 +15,7 @@ from data.loaders.mem_gallery import load_mem_gallery
 from data.sample.generate import generate_sample
 from data.splits import Split, without_refusals
 from envs.answering import Answerer
+from envs.backends import open_backend, open_encoder
 from envs.metrics.text import profile
 from envs.questions import PreparedQuestion, prepare_questions
 from envs.reward import RewardNormaliser
@@ -23,14 +24,18 @@ from envs.settings import RewardSettings, Settings, default_settings
 from memory.bank import MemoryBank
 from memory.build import build_bank
 from memory.forms import forms_named
+from models.cache.calls import CallCache
 from models.door import Door
 from models.embedded.engine import EmbeddedEngine
-from models.encoders.cached import CachedTextEncoder
-from models.encoders.efficientnet import EfficientNetLite0
 from models.encoders.minilm import MiniLM
 from models.encoders.types import TextEncoder
+from models.ledger import Ledger
+from models.prices import PriceList
+from models.requests import Usage
 from models.store import ContentStore
 from planners.composers import Random
+
+LEDGER = "ledger.jsonl"
 
 logger = logging.getLogger(__name__)
 
@@ -91,12 +96,13 @@ class Workbench:
         return normaliser
 
 
-def open_workbench(settings: Settings, *, split: Split | None = None) -> Workbench:
+def open_workbench(settings: Settings, *, split: Split | None = None, folder: Path | None = None) -> Workbench:
     """Open everything: load (or generate) the data, split it, open the models, build the banks that are missing.
 
     Args:
         settings: The run's settings.
         split: The stored split of an earlier run; None makes it from the settings.
+        folder: The run's folder, which gets the ledger of all model calls; None keeps none.
 
     Raises:
         data.errors.DatasetError: the data cannot be used.
@@ -109,9 +115,13 @@ def open_workbench(settings: Settings, *, split: Split | None = None) -> Workben
     _check_question_images(dataset)
     store = ContentStore(settings.cache / "models.sqlite")
     minilm = MiniLM()
-    encoder = CachedTextEncoder(minilm, store=store)
-    backend = EmbeddedEngine(store, image_encoder=EfficientNetLite0(store), counter=minilm.counter)
-    door = Door(backend, store=store)
+    encoder = open_encoder(settings, store=store, minilm=minilm)
+    backend = open_backend(settings, dataset, store=store, minilm=minilm)
+    if settings.prices is not None:
+        PriceList.load(settings.prices).usd(backend.model_id, Usage(0, 0, 0))  # an unknown model is told before anything is paid
+    cache = CallCache(settings.call_cache.where or settings.cache / "calls.sqlite", mode=settings.call_cache.mode)
+    ledger = None if folder is None else Ledger(folder / LEDGER, run=folder.name)
+    door = Door(backend, cache=cache, ledger=ledger)
     banks = {}
     with _bank_progress() as progress:
         task = progress.add_task("banks", total=len(dataset.histories), step="")

@@ -6,7 +6,7 @@ structured ``inputs`` that the embedded engine reads. ``inputs`` hold nothing th
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -61,23 +61,41 @@ class Request:
         """Every picture of every message, in order."""
         return tuple(part.picture for message in self.messages for part in message.parts if isinstance(part, ImagePart))
 
-    def key(self, model_id: str) -> str:
-        """SHA-256 (hex) of the rendered request for one model: what the call cache is keyed by."""
-        rendered = [
-            [
-                message.role,
-                [
+    def rendered(self, model_id: str) -> str:
+        """The request as one model is asked it, in canonical JSON; a picture is there by its SHA-256 and its size in pixels."""
+        messages = [
+            {
+                "role": message.role,
+                "parts": [
                     part.text
                     if isinstance(part, TextPart)
-                    else {"image": part.picture.sha256, "size": [part.picture.width, part.picture.height]}
+                    else {"image": part.picture.sha256, "width": part.picture.width, "height": part.picture.height}
                     for part in message.parts
                 ],
-            ]
+            }
             for message in self.messages
         ]
-        decoding = [self.decoding.temperature, self.decoding.max_output_tokens]
-        content = json.dumps([model_id, rendered, decoding, self.schema], sort_keys=True, ensure_ascii=True)
-        return hashlib.sha256(content.encode()).hexdigest()
+        decoding = {"temperature": self.decoding.temperature, "max_output_tokens": self.decoding.max_output_tokens}
+        return canonical_json({"model": model_id, "messages": messages, "decoding": decoding, "schema": self.schema})
+
+    def key(self, model_id: str) -> str:
+        """SHA-256 (hex) of `rendered`: what the call cache is keyed by."""
+        return content_key(self.rendered(model_id))
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted names and no spaces, as text that UTF-8 can hold: readable, or escaped where it has lone surrogates."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return text
+
+
+def content_key(rendered: str) -> str:
+    """SHA-256 (hex) of a rendered request."""
+    return hashlib.sha256(rendered.encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -91,13 +109,18 @@ class Usage:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back for one request. ``hit`` says that it came from the call cache."""
+    """What came back for one request.
+
+    ``hit`` says that it was not paid for: it came from the call cache or shares an equal request's call. ``seconds``
+    are those of the call when it was made; ``first_token_seconds`` is None where the backend does not stream.
+    """
 
     key: str
     text: str
     usage: Usage
     seconds: float
     hit: bool = False
+    first_token_seconds: float | None = None
 
 
 class TokenCounter(Protocol):
@@ -121,9 +144,10 @@ class Backend(Protocol):
     def counter(self) -> TokenCounter:
         """The backend's own token rules."""
 
-    def generate(self, requests: Sequence[Request]) -> list[Reply]:
-        """Answer a batch, in order.
+    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Reply]]:
+        """Answer a batch, and yield each reply with its request's position as it arrives, in any order.
 
         Raises:
-            models.errors.BackendError: no reply could be had; nothing is ever turned into an empty answer.
+            models.errors.BackendError: a reply could not be had; those yielded before stay valid. Nothing is ever
+                turned into an empty answer.
         """

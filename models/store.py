@@ -1,4 +1,4 @@
-"""Results that are expensive to compute, on disk by content: vectors, recognised text, model replies.
+"""Results that are expensive to compute, on disk by content: vectors and recognised text.
 
 One SQLite file in WAL mode, through SQLAlchemy Core. Everything stored is a pure function of its key, so a lost
 file costs time and never correctness. `put` commits before it returns: what was stored survives a killed process.
@@ -7,9 +7,11 @@ file costs time and never correctness. `put` commits before it returns: what was
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from sqlalchemy import Column, LargeBinary, MetaData, PrimaryKeyConstraint, String, Table, bindparam, create_engine, event, select
+from sqlalchemy import Column, LargeBinary, MetaData, PrimaryKeyConstraint, String, Table, bindparam, create_engine, select
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.pool import SingletonThreadPool
+
+from models.sqlite import open_sqlite
 
 _ITEMS = Table(
     "items",
@@ -31,17 +33,10 @@ class ContentStore:
 
     def __init__(self, path: Path | None) -> None:
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        url = "sqlite://" if path is None else f"sqlite:///{path}"
-        self._engine = create_engine(url, poolclass=SingletonThreadPool, connect_args={"timeout": 30})
-
-        @event.listens_for(self._engine, "connect")
-        def set_pragmas(connection, _record) -> None:  # type: ignore[no-untyped-def]  # DBAPI objects have no types
-            connection.execute("PRAGMA journal_mode=WAL")
-            # NORMAL survives a killed process, not a power cut: enough for values that can be computed again.
-            connection.execute("PRAGMA synchronous=NORMAL")
-
-        _ITEMS.metadata.create_all(self._engine)
+            self._engine = open_sqlite(path, tables=_ITEMS.metadata, isolation_level="SERIALIZABLE")
+        else:
+            self._engine = create_engine("sqlite://", poolclass=SingletonThreadPool)
+            _ITEMS.metadata.create_all(self._engine)
 
     def get(self, namespace: str, keys: Iterable[str]) -> dict[str, bytes]:
         """The stored values of those keys that have one."""

@@ -81,7 +81,7 @@ class MemoriseReply:
 _STRINGS = {"type": "array", "items": {"type": "string"}}
 MEMORISE_SCHEMA = {
     "type": "object",
-    "properties": {"summary": {"type": "string"}, "textual_anchors": _STRINGS, "visual_anchors": _STRINGS},
+    "properties": {"summary": {"type": "string", "minLength": 1}, "textual_anchors": _STRINGS, "visual_anchors": _STRINGS},
     "required": ["summary", "textual_anchors", "visual_anchors"],
     "additionalProperties": False,
 }

@@ -34,6 +34,7 @@ from policies.export import export_selector
 from policies.inference import Selector
 from policies.selector import SelectorPolicy
 from policies.training import build_ppo
+from tests.bench_door import door_overhead_seconds, warm_lookups_per_second
 
 N_ENVS = 16
 ANSWER_SECONDS = 0.05
@@ -49,7 +50,14 @@ def main() -> None:
     table = Table(title=f"{N_ENVS} questions a step; sample of one history, embedded engine", title_justify="left")
     for name in ("what", "batched", "compared with", "ratio", "aim"):
         table.add_column(name)
-    for row in (bench.training_with_slow_answers, bench.environment_alone, bench.update_share, bench.selection):
+    for row in (
+        bench.training_with_slow_answers,
+        bench.environment_alone,
+        bench.update_share,
+        bench.selection,
+        door_lookups,
+        door_overhead,
+    ):
         table.add_row(*row())
     Console().print(table)
     if arguments.whole:
@@ -189,6 +197,16 @@ class Bench:
             selector.select(item.query, item.summaries, item.available)
             times.append(time.perf_counter() - start)
         return ["selection with the exported policy, seven memories", f"{median(times) * 1e3:.3f} ms", "", "", "≤ 1 ms"]
+
+
+def door_lookups() -> list[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        return ["warm look-ups through the door, a second, by batch", f"{warm_lookups_per_second(Path(folder)):.0f}", "", "", "≥ 20,000"]
+
+
+def door_overhead() -> list[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        return ["the door's overhead over a direct call", f"{door_overhead_seconds(Path(folder)) * 1e3:.2f} ms", "", "", "< 1 ms"]
 
 
 def whole_run() -> float:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 from data.images import Picture, load_picture
@@ -17,3 +18,14 @@ def draw_lines(path: Path, lines: list[str], *, size: tuple[int, int] = (320, 24
     path.parent.mkdir(parents=True, exist_ok=True)
     image.save(path)
     return load_picture(path)
+
+
+def noise_pictures(folder: Path, n: int, *, size: tuple[int, int] = (96, 64)) -> list[Picture]:
+    """Pictures of coarse coloured noise, each of its own seed, as PNG files in ``folder``."""
+    pictures = []
+    for number in range(n):
+        path = folder / f"noise_{number}.png"
+        coarse = Image.fromarray(np.random.default_rng(number).integers(0, 256, (3, 4, 3), np.uint8))
+        coarse.resize(size, Image.Resampling.NEAREST).save(path)
+        pictures.append(load_picture(path))
+    return pictures

@@ -30,9 +30,8 @@ def test_every_file_opens_with_the_command_that_runs_it(path: Path) -> None:
 
 @pytest.mark.parametrize("path", GROUP_FILES, ids=lambda path: f"{path.parent.name}={path.stem}")
 def test_every_option_composes_and_fits_the_settings(path: Path) -> None:
-    overrides = [f"{path.parent.name}={path.stem}"]
-    if path.stem == "mem_gallery":
-        overrides.append("data.root=/data/mem_gallery")
+    mandatory = [name for name, value in OmegaConf.to_container(OmegaConf.load(path)).items() if value == "???"]
+    overrides = [f"{path.parent.name}={path.stem}", *(f"{path.parent.name}.{name}=/somewhere" for name in mandatory)]
     Settings.model_validate(composed("train", *overrides))
 
 

@@ -6,7 +6,7 @@ and nothing else. It reads a request's ``inputs``, which hold nothing that the m
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from importlib.metadata import version
 from pathlib import Path
@@ -59,11 +59,11 @@ class EmbeddedEngine:
         """The token rules given at construction."""
         return self._counter
 
-    def generate(self, requests: Sequence[Request]) -> list[Reply]:
-        """Answer a batch, in order.
+    def stream(self, requests: Sequence[Request]) -> Iterator[tuple[int, Reply]]:
+        """Answer a batch one by one, in order.
 
         Raises:
-            BackendError: a request's task is none of the engine's.
+            BackendError: a request's task is none of the engine's; then none of the batch is answered.
         """
         unknown = sorted({request.task for request in requests if request.task not in self._tasks})
         if unknown:
@@ -71,7 +71,8 @@ class EmbeddedEngine:
                 f"the embedded engine has no task {', '.join(unknown)}; it has {', '.join(sorted(self._tasks))}: "
                 "use another vlm for the rest"
             )
-        return [self._reply(request) for request in requests]
+        for position, request in enumerate(requests):
+            yield position, self._reply(request)
 
     def _reply(self, request: Request) -> Reply:
         started = time.perf_counter()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from data.images import Picture
-from models.encoders.efficientnet import content_key
+from models.encoders.cached import content_key
 from models.errors import WeightsError
 from models.store import ContentStore
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from data.images import Picture
-from models.encoders.cached import vectors_by_key
+from models.encoders.cached import content_key, vectors_by_key
 from models.errors import WeightsError
 from models.store import ContentStore
 
@@ -89,11 +89,6 @@ class EfficientNetLite0:
         pooled = np.concatenate(features)
         unit: NDArray[np.float32] = (pooled / np.linalg.norm(pooled, axis=1, keepdims=True)).astype(np.float32)
         return unit
-
-
-def content_key(picture: Picture) -> str:
-    """Name a picture's pixels: its file's SHA-256 and the size sent."""
-    return f"{picture.sha256}:{picture.width}x{picture.height}"
 
 
 def _prepared(picture: Picture) -> NDArray[np.float32]:

@@ -33,3 +33,14 @@ class ImageEncoder(Protocol):
 
     def encode_images(self, pictures: Sequence[Picture]) -> NDArray[np.float32]:
         """Encode to (len(pictures), d) float32, unit norm."""
+
+
+class TextImageEncoder(TextEncoder, ImageEncoder, Protocol):
+    """Text and pictures to unit vectors of one space, so that a text can be compared with a picture."""
+
+
+class JointEncoder(TextImageEncoder, Protocol):
+    """A `TextImageEncoder` that also embeds a text and its pictures together, as one item."""
+
+    def encode_joint(self, items: Sequence[tuple[str, tuple[Picture, ...]]]) -> NDArray[np.float32]:
+        """Encode texts, each with its pictures, to (len(items), d) float32, unit norm."""

@@ -6,7 +6,8 @@ import pytest
 from PIL import Image, ImageDraw
 
 from data.images import load_picture
-from models.encoders.efficientnet import EfficientNetLite0, content_key
+from models.encoders.cached import content_key
+from models.encoders.efficientnet import EfficientNetLite0
 from models.errors import WeightsError
 from models.store import ContentStore
 

@@ -43,7 +43,8 @@ def test_a_batch_is_answered_in_order_with_its_usage(tmp_path: Path) -> None:
         answer_request(AnswerInputs(text, (), (seen,))) for text in ("What is the high water on the tides picture?", "Is my kayak red?")
     ]
     engine = _engine()
-    replies = engine.generate(requests)
+    positions, replies = zip(*engine.stream(requests), strict=True)
+    assert positions == (0, 1)
     assert [reply.text for reply in replies] == ["4.1 m", "Yes."]
     assert [reply.key for reply in replies] == [request.key(engine.model_id) for request in requests]
     words = sum(len(part.text.split()) for message in requests[0].messages for part in message.parts if isinstance(part, TextPart))
@@ -57,7 +58,7 @@ def test_a_batch_is_answered_in_order_with_its_usage(tmp_path: Path) -> None:
 def test_an_unknown_task_is_refused_with_what_exists() -> None:
     request = Request("judge", "judge", (Message("user", (TextPart("?"),)),), None)
     with pytest.raises(BackendError, match="no task judge; it has answer, caption, ground, memorise"):
-        _engine().generate([request])
+        next(_engine().stream([request]))
 
 
 def test_the_model_id_names_the_encoder_and_stays_the_same() -> None:
