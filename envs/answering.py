@@ -11,7 +11,7 @@ from envs.questions import PreparedQuestion
 from memory.composition import EvidenceTokens, compose, evidence_tokens
 from memory.forms import EvidenceForm
 from models.requests import Reply, Request, TokenCounter
-from models.tasks import AnswerInputs, ShownMemory, answer_request
+from models.tasks.answer import AnswerInputs, ShownMemory, answer_request
 
 
 @dataclass(frozen=True)

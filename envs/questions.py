@@ -19,7 +19,7 @@ from memory.hive.retrieval import Candidate, retrieve
 from memory.settings import RetrievalSettings
 from models.encoders.types import TextEncoder
 from models.requests import TokenCounter
-from models.tasks import SeenImage
+from models.tasks.base import SeenImage
 
 Observation = dict[str, NDArray[np.float32] | NDArray[np.int8]]
 

@@ -10,7 +10,7 @@ from memory.bank import MemoryBank
 from memory.forms import EvidenceForm, Shown
 from memory.hive.retrieval import Candidate
 from models.requests import TokenCounter
-from models.tasks import ShownMemory, ShownPicture
+from models.tasks.answer import ShownMemory, ShownPicture
 
 Forms = Mapping[str, EvidenceForm]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from memory.bank import MemoryEpisode
 from memory.errors import UnknownForm
-from models.tasks import ShownPicture, ShownText
+from models.tasks.answer import ShownPicture, ShownText
 
 Shown = tuple[ShownText | ShownPicture, ...]
 EvidenceForm = Callable[[MemoryEpisode], Shown]

@@ -25,11 +25,12 @@ from memory.bank import MemoryBank
 from memory.bank_tables import CROPS, BankContent, read_content, write_content
 from memory.errors import BankError, damaged
 from memory.settings import BankSettings
-from models.tasks import prompts_hash
+from models.tasks.base import prompts_hash
 
 logger = logging.getLogger(__name__)
 
 FORMAT_VERSION = 1
+_PROMPTS = ("memorise", "caption", "ground")
 _ASIDE = ".building-"
 _MANIFEST = "manifest.json"
 _DATABASE = "bank.duckdb"
@@ -63,7 +64,7 @@ class BankIdentity:
 
 def identify(history: History, *, settings: BankSettings, encoder_id: str, model_id: str) -> BankIdentity:
     """Name the bank of a history; reads the image files, whose bytes count."""
-    return BankIdentity(history.id, history_hash(history), settings, encoder_id, model_id, prompts_hash(), FORMAT_VERSION)
+    return BankIdentity(history.id, history_hash(history), settings, encoder_id, model_id, prompts_hash(*_PROMPTS), FORMAT_VERSION)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from envs.workbench import Workbench
-from models.tasks import prompts_hash
+from models.tasks.base import prompts_hash
 
 _CHECKOUT = Path(__file__).resolve().parents[2]
 

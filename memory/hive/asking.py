@@ -9,13 +9,13 @@ from data.images import load_picture
 from memory.hive.episodes import InteractionEpisode
 from models.errors import ReplyError
 from models.requests import Reply, Request
-from models.tasks import (
+from models.tasks.base import SeenImage
+from models.tasks.hive import (
     CaptionInputs,
     GroundInputs,
     GroundReply,
     MemoriseInputs,
     MemoriseReply,
-    SeenImage,
     caption_request,
     ground_request,
     memorise_request,

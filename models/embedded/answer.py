@@ -17,7 +17,7 @@ from models.embedded.question_kinds import Kind
 from models.embedded.ranking import Ranked, rank, topic_weights
 from models.embedded.spans import best_clause, clean, find_span
 from models.embedded.verdicts import order_answer, yes_or_no
-from models.tasks import AnswerInputs
+from models.tasks.answer import AnswerInputs
 
 NOT_MENTIONED = "Not mentioned."
 _NEEDED = 0.35

@@ -7,7 +7,7 @@ import re
 
 from models.embedded.layout import Layout, layout_of
 from models.embedded.ocr import TextReader
-from models.tasks import CaptionInputs
+from models.tasks.hive import CaptionInputs
 
 _WITH_DIGIT = re.compile(r"\S*\d\S*")
 

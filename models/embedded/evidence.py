@@ -11,7 +11,7 @@ from models.embedded.english import stem_set
 from models.embedded.layout import layout_of
 from models.embedded.ocr import Line, TextReader
 from models.embedded.turns import read_turns
-from models.tasks import ShownMemory, ShownPicture
+from models.tasks.answer import ShownMemory, ShownPicture
 
 _BEFORE, _AFTER = 6, 2
 """How many sentences before and after one belong to its context, inside one exchange."""

@@ -5,7 +5,7 @@ import json
 from models.embedded.english import stem_set
 from models.embedded.layout import Row, layout_of
 from models.embedded.ocr import Line, TextReader
-from models.tasks import GroundInputs
+from models.tasks.hive import GroundInputs
 
 _MARGIN = 0.08
 """Of the mean line height, on every side."""

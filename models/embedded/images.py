@@ -12,7 +12,7 @@ from models.embedded.pictures import PictureMatcher
 from models.embedded.question import Asked
 from models.embedded.question_kinds import Kind
 from models.embedded.ranking import rank, topic_weights
-from models.tasks import SeenImage
+from models.tasks.base import SeenImage
 
 _NEEDED = 0.15
 _NEEDED_BY_WORDS = 0.3

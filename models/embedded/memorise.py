@@ -10,7 +10,7 @@ from models.embedded.layout import Layout, layout_of
 from models.embedded.ocr import TextReader
 from models.embedded.phrases import noun_phrases
 from models.embedded.turns import Sentence, read_turns
-from models.tasks import MemoriseInputs
+from models.tasks.hive import MemoriseInputs
 
 _SUMMARY_SHARE = 0.22
 _OPENS_TURN = 3.0

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from models.requests import TokenCounter
-from models.tasks import AnswerInputs, ShownMemory, ShownPicture, ShownText
+from models.tasks.answer import AnswerInputs, ShownMemory, ShownPicture, ShownText
 
 WINDOW_TOKENS = 1536
 """Evidence tokens that an answer may rest on."""

@@ -10,7 +10,7 @@ from models.door import Door
 from models.errors import BackendError, CacheMissError, ReplyError
 from models.ledger import Ledger, read_ledger
 from models.requests import Decoding, Message, Reply, Request, TextPart, TokenCounter, Usage
-from models.tasks import AnswerInputs, answer_request
+from models.tasks.answer import AnswerInputs, answer_request
 from tests.models.calls import WordCounter
 
 

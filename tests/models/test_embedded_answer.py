@@ -10,7 +10,8 @@ from models.embedded.ocr import TextReader
 from models.embedded.pictures import PictureMatcher
 from models.encoders.efficientnet import EfficientNetLite0
 from models.store import ContentStore
-from models.tasks import AnswerInputs, SeenImage, ShownMemory, ShownPicture, ShownText
+from models.tasks.answer import AnswerInputs, ShownMemory, ShownPicture, ShownText
+from models.tasks.base import SeenImage
 from tests.pictures import draw_lines
 
 JANUARY = """user: Today I bought a Volkar drill at Hammer & Pine. The drill cost 74 EUR, more than I planned. Greta Ohlin came along.

@@ -12,7 +12,7 @@ from models.embedded.engine import EmbeddedEngine
 from models.errors import BackendError
 from models.requests import Message, Request, TextPart
 from models.store import ContentStore
-from models.tasks import AnswerInputs, ShownMemory, ShownPicture, ShownText, answer_request
+from models.tasks.answer import AnswerInputs, ShownMemory, ShownPicture, ShownText, answer_request
 from tests.pictures import draw_lines
 
 

@@ -6,7 +6,8 @@ from models.embedded.memorise import memorise
 from models.embedded.ocr import TextReader
 from models.embedded.phrases import noun_phrases
 from models.store import ContentStore
-from models.tasks import MemoriseInputs, MemoriseReply, SeenImage, parse_memorise
+from models.tasks.base import SeenImage
+from models.tasks.hive import MemoriseInputs, MemoriseReply, parse_memorise
 
 EPISODE = """user: Today I adopted an old greyhound called Fenna from the shelter in Marwick. It rained on the way and we got wet.
 [image D4:IMG_001]

@@ -13,7 +13,7 @@ from models.embedded.ocr import Line, TextReader, rows_of
 from models.embedded.pictures import PictureMatcher
 from models.encoders.efficientnet import EfficientNetLite0
 from models.store import ContentStore
-from models.tasks import CaptionInputs, GroundInputs, parse_ground
+from models.tasks.hive import CaptionInputs, GroundInputs, parse_ground
 from tests.pictures import draw_lines
 
 BOARD = ["POOL REPORT", "Water depth: 3.4 m", "Visitors: 61", "Chlorine level: 0.72 mg"]

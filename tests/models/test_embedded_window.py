@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from models.embedded.window import WINDOW_TOKENS, read_window
-from models.tasks import AnswerInputs, ShownMemory, ShownPicture, ShownText
+from models.tasks.answer import AnswerInputs, ShownMemory, ShownPicture, ShownText
 from models.tokens import smart_resize_tokens
 from tests.pictures import draw_lines
 

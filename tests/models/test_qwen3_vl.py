@@ -19,16 +19,12 @@ from models.qwen3_vl.chat import Chat
 from models.qwen3_vl.decoding import ReplyRules
 from models.qwen3_vl.grammar import TokenBytes
 from models.requests import Decoding, ImagePart, Message, Reply, Request, TextPart
-from models.tasks import (
-    AnswerInputs,
+from models.tasks.answer import AnswerInputs, ShownMemory, ShownPicture, ShownText, answer_request
+from models.tasks.base import SeenImage
+from models.tasks.hive import (
     CaptionInputs,
     GroundInputs,
     MemoriseInputs,
-    SeenImage,
-    ShownMemory,
-    ShownPicture,
-    ShownText,
-    answer_request,
     caption_request,
     ground_request,
     memorise_request,

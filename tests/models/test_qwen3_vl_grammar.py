@@ -12,7 +12,7 @@ from jsonschema import validate
 from models.errors import BackendError
 from models.qwen3_vl.chat import Chat
 from models.qwen3_vl.grammar import ByteAutomaton, Grammar, TokenBytes
-from models.tasks import GROUND_SCHEMA, MEMORISE_SCHEMA
+from models.tasks.hive import GROUND_SCHEMA, MEMORISE_SCHEMA
 from models.weights import Weights
 from tests.models.tiny_qwen import build_tiny_qwen3_vl
 from tests.vlm import needs_vlm, pretrained

@@ -8,17 +8,12 @@ import pytest
 from data.images import Picture
 from models.errors import ReplyError
 from models.requests import ImagePart, Request, TextPart
-from models.tasks import (
-    NO_MEMORY,
-    AnswerInputs,
+from models.tasks.answer import NO_MEMORY, AnswerInputs, ShownMemory, ShownPicture, ShownText, answer_request
+from models.tasks.base import SeenImage
+from models.tasks.hive import (
     CaptionInputs,
     GroundInputs,
     MemoriseInputs,
-    SeenImage,
-    ShownMemory,
-    ShownPicture,
-    ShownText,
-    answer_request,
     caption_request,
     ground_request,
     memorise_request,

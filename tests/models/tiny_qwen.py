@@ -26,7 +26,7 @@ from transformers import (
     SiglipProcessor,
 )
 
-from models.tasks import PROMPTS
+from models.tasks.base import PROMPTS
 
 PATCH = 16
 SPECIAL_TOKENS = (

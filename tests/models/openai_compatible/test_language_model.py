@@ -9,7 +9,7 @@ import pytest
 from models.errors import AccessRefused, ContextLengthError, RequestRefused
 from models.openai_compatible.backend import OpenAIBackend
 from models.requests import Decoding, TextPart
-from models.tasks import AnswerInputs, ShownMemory, ShownText, answer_request
+from models.tasks.answer import AnswerInputs, ShownMemory, ShownText, answer_request
 from tests.models.openai_compatible.support import SCHEMA, ask, openai_settings
 from tests.servers.language_model import MODEL, weights
 from tests.servers.processes import server_process

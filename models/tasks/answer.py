@@ -1,0 +1,88 @@
+"""The answer task: a question with the evidence that was composed for it."""
+
+from dataclasses import dataclass
+
+from data.images import Picture
+from models.requests import ImagePart, Request, TextPart
+from models.tasks.base import SeenImage, seen_image_parts, task_request
+
+
+@dataclass(frozen=True)
+class ShownText:
+    """The text of one evidence form of one memory."""
+
+    form: str
+    text: str
+
+    @property
+    def line(self) -> str:
+        """As rendered in the request and counted in C(z)."""
+        return f"{self.form}: {self.text}"
+
+
+@dataclass(frozen=True)
+class ShownPicture:
+    """One picture of one evidence form of one memory, after its id."""
+
+    form: str
+    image_id: str
+    picture: Picture
+
+    @property
+    def line(self) -> str:
+        """The text before the picture, as rendered in the request and counted in C(z)."""
+        return f"{self.form} {self.image_id}:"
+
+
+@dataclass(frozen=True)
+class ShownMemory:
+    """A memory that shows at least one form; ``number`` counts from 1 among those."""
+
+    number: int
+    date: str
+    items: tuple[ShownText | ShownPicture, ...]
+
+    @property
+    def line(self) -> str:
+        """The memory's heading, as rendered in the request and counted in C(z)."""
+        return memory_heading(self.number, self.date)
+
+
+def memory_heading(number: int, date: str) -> str:
+    """The line that opens a memory."""
+    return f"[Memory {number}] {date}"
+
+
+@dataclass(frozen=True)
+class AnswerInputs:
+    """A question with its images, the memories it may use, and the benchmark's format instruction ("" for none).
+
+    The question's images have no ids here, because the messages give them none.
+    """
+
+    question: str
+    question_images: tuple[SeenImage, ...]
+    memories: tuple[ShownMemory, ...]
+    instruction: str = ""
+
+
+NO_MEMORY = "No memory shown."
+
+
+def answer_request(inputs: AnswerInputs) -> Request:
+    """Ask the question over the shown memories; the reply is the answer, as short plain text."""
+    parts: list[TextPart | ImagePart] = []
+    for memory in inputs.memories:
+        parts.append(TextPart(memory.line))
+        for item in memory.items:
+            parts.append(TextPart(item.line))
+            if isinstance(item, ShownPicture):
+                parts.append(ImagePart(item.picture))
+    if not inputs.memories:
+        parts.append(TextPart(NO_MEMORY))
+    parts.append(TextPart(f"Question: {inputs.question}"))
+    if inputs.instruction:
+        parts.append(TextPart(inputs.instruction))
+    for image in inputs.question_images:
+        parts += seen_image_parts(image, "Question image")
+    return task_request("answer", "answer", inputs, parts)
