@@ -21,6 +21,7 @@ from envs.evaluation.costs import report_costs
 from envs.evaluation.manifest import manifest
 from envs.evaluation.records import write_json
 from envs.evaluation.report import evaluate_selector
+from envs.questions import query_vectors
 from envs.settings import Settings
 from envs.training import CHECKPOINTS, EXPORT, PolicySelector, untrained_policy
 from envs.workbench import Workbench, open_workbench, split_of_run
@@ -58,7 +59,7 @@ def evaluate_methods(workbench: Workbench, run: Path, *, use: str, part: str, fo
 def measure_recall(workbench: Workbench, folder: Path) -> None:
     """Compare graph expansion with semantic retrieval of equal size, over all questions with gold rounds."""
     questions = workbench.dataset.questions
-    vectors = workbench.encoder.encode([question.retrieval_text for question in questions])
+    vectors = query_vectors(questions, workbench.encoder)
     retrieval = workbench.settings.memory.retrieval
     gain = expansion_gain(questions, vectors, workbench.banks, retrieval, np.random.default_rng(workbench.settings.seed))
     write_json(folder / "recall.json", vars(gain))

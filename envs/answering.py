@@ -75,7 +75,7 @@ class Answerer:
             rows = list(new.values())
             shown = [self.compose(questions[row], masked[row]) for row in rows]
             requests = [
-                answer_request(AnswerInputs(questions[row].question.text, questions[row].images, memories))
+                answer_request(AnswerInputs(questions[row].question.text, questions[row].images, memories, questions[row].instruction))
                 for row, memories in zip(rows, shown, strict=True)
             ]
             replies = self._generate(requests)

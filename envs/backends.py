@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from data.history import Dataset
 from envs.settings import EmbeddedVlm, MiniLMEncoder, OpenAIEncoder, OpenAIVlm, Settings, SigLIP2Encoder
 from models.embedded.engine import EmbeddedEngine
-from models.encoders.cached import CachedTextEncoder
+from models.encoders.cached import CachedJointEncoder, CachedTextEncoder
 from models.encoders.efficientnet import EfficientNetLite0
 from models.encoders.minilm import MiniLM
 from models.encoders.openai_embeddings import EmbeddingsSettings, OpenAIEmbeddings
@@ -47,8 +47,9 @@ def open_encoder(settings: Settings, *, store: ContentStore, minilm: MiniLM) -> 
     plain = encoder.model_dump(exclude={"name"})
     if isinstance(encoder, OpenAIEncoder):
         return CachedTextEncoder(OpenAIEmbeddings(EmbeddingsSettings(**plain)), store=store)
-    kind = SigLIP2 if isinstance(encoder, SigLIP2Encoder) else Qwen3VLEmbedding
-    return CachedTextEncoder(kind(PretrainedSettings(**plain)), store=store)
+    if isinstance(encoder, SigLIP2Encoder):
+        return CachedTextEncoder(SigLIP2(PretrainedSettings(**plain)), store=store)
+    return CachedJointEncoder(Qwen3VLEmbedding(PretrainedSettings(**plain)), store=store)
 
 
 def _most_images(dataset: Dataset, settings: Settings) -> int:

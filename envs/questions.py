@@ -17,6 +17,7 @@ from memory.composition import available, form_tokens
 from memory.forms import EvidenceForm
 from memory.hive.retrieval import Candidate, retrieve
 from memory.settings import RetrievalSettings
+from models.encoders.cached import CachedJointEncoder
 from models.encoders.types import TextEncoder
 from models.requests import TokenCounter
 from models.tasks.base import SeenImage
@@ -28,6 +29,8 @@ Observation = dict[str, NDArray[np.float32] | NDArray[np.int8]]
 class PreparedQuestion:
     """One question with its K candidate memories (rows past the last candidate are zero).
 
+    ``instruction`` is what the benchmark adds to the question, "" for nothing.
+
     ``query``: (d,) float32, unit norm. ``summaries``: (K, d) float32, unit norm. ``available``: (K, F) bool.
     ``token_costs``: (K, F) int64, tokens of each form as rendered, 0 where unavailable.
     """
@@ -36,6 +39,7 @@ class PreparedQuestion:
     bank: MemoryBank
     candidates: tuple[Candidate, ...]
     images: tuple[SeenImage, ...]
+    instruction: str
     query: NDArray[np.float32]
     summaries: NDArray[np.float32]
     available: NDArray[np.bool_]
@@ -73,9 +77,10 @@ def prepare_questions(
     retrieval: RetrievalSettings,
     forms: Mapping[str, EvidenceForm],
     counter: TokenCounter,
+    instructions: Mapping[str, str],
 ) -> list[PreparedQuestion]:
-    """Retrieve, expand and cost every question; ``banks`` by history id."""
-    queries = encoder.encode([question.retrieval_text for question in questions])
+    """Retrieve, expand and cost every question; ``banks`` by history id, ``instructions`` by question category."""
+    queries = query_vectors(questions, encoder)
     n_memories = retrieval.k_total
     prepared = []
     for question, query in zip(questions, queries, strict=True):
@@ -89,5 +94,22 @@ def prepare_questions(
         has_form[: len(candidates)] = available(bank, candidates, forms)
         costs[: len(candidates)] = form_tokens(bank, candidates, forms, counter)
         images = tuple(SeenImage("", None if image.path is None else load_picture(image.path), image.caption) for image in question.images)
-        prepared.append(PreparedQuestion(question, bank, candidates, images, query, summaries, has_form, costs))
+        instruction = instructions.get(question.category, "")
+        prepared.append(PreparedQuestion(question, bank, candidates, images, instruction, query, summaries, has_form, costs))
     return prepared
+
+
+def query_vectors(questions: Sequence[Question], encoder: TextEncoder) -> NDArray[np.float32]:
+    """Embed questions to (len(questions), d) float32, unit norm.
+
+    A joint encoder embeds a question together with its images' pixels; for any other, and for images without a file, their captions stand
+    in the text.
+    """
+    if not isinstance(encoder, CachedJointEncoder):
+        return encoder.encode([question.retrieval_text for question in questions])
+    items = []
+    for question in questions:
+        pictures = tuple(load_picture(image.path) for image in question.images if image.path is not None)
+        described = [image.caption for image in question.images if image.path is None and image.caption]
+        items.append(("\n".join([question.text, *described]), pictures))
+    return encoder.encode_joint(items)

@@ -15,6 +15,7 @@ from memory.forms import FORMS
 from memory.settings import BankSettings, RetrievalSettings
 from models.cache.calls import Mode, cache_url
 from models.errors import CacheError
+from models.tasks.answer import answer_formats
 from policies.training import PPOSettings
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -36,6 +37,7 @@ def _one_of(names: Iterable[str]) -> AfterValidator:
 
 FormName = Annotated[str, _one_of(FORMS)]
 ProfileName = Annotated[str, _one_of(PROFILES)]
+FormatName = Annotated[str, _one_of(answer_formats())]
 
 
 class _Group(BaseModel):
@@ -51,7 +53,10 @@ class SampleSettings(_Group):
 
 
 class DataSettings(_Group):
-    """Which benchmark, and how it is split. ``sample`` is None for real data, which is never generated."""
+    """Which benchmark, how it is split, and which of ``models/prompts/answer_formats.toml`` its questions carry.
+
+    ``sample`` is None for real data, which is never generated.
+    """
 
     name: str
     root: Path
@@ -59,6 +64,7 @@ class DataSettings(_Group):
     split_by: Literal["history", "question"]
     split_seed: int
     train_refusals: bool
+    answer_format: FormatName | None
 
 
 class MemorySettings(_Group):

@@ -33,6 +33,7 @@ from models.ledger import Ledger
 from models.prices import PriceList
 from models.requests import Usage
 from models.store import ContentStore
+from models.tasks.answer import answer_formats
 from planners.composers import Random
 
 LEDGER = "ledger.jsonl"
@@ -76,6 +77,7 @@ class Workbench:
             retrieval=self.settings.memory.retrieval,
             forms=self.answerer.forms,
             counter=self.door.backend.counter,
+            instructions=answer_formats()[self.settings.data.answer_format] if self.settings.data.answer_format else {},
         )
 
     def reward_normaliser(self, questions: Sequence[PreparedQuestion]) -> RewardNormaliser:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -82,8 +83,13 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
         record = asdict(row)
         tokens = record.pop("form_tokens")
         records.append(record | {f"tokens_{form}": n for form, n in tokens.items()})
+    write_records(path, records)
+
+
+def write_records(path: Path, records: Sequence[dict[str, Any]]) -> None:
+    """Write records of equal names as Parquet, aside and renamed."""
     aside = path.with_suffix(".partial")
-    pq.write_table(pa.Table.from_pylist(records), aside)
+    pq.write_table(pa.Table.from_pylist(list(records)), aside)
     os.replace(aside, path)
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from models.tasks.adamm import ColumnType
+from data.typed_values import ColumnType
 
 Level = Literal["event", "episode", "topic"]
 LEVELS: tuple[Level, ...] = ("event", "episode", "topic")

@@ -15,6 +15,7 @@ from typing import Any
 from models.embedded.answer import Answerer
 from models.embedded.caption import caption
 from models.embedded.ground import ground
+from models.embedded.judge import judge, outcome
 from models.embedded.memorise import memorise
 from models.embedded.ocr import TextReader
 from models.embedded.pictures import PictureMatcher
@@ -41,6 +42,8 @@ class EmbeddedEngine:
             "memorise": lambda inputs: memorise(inputs, reader=self._reader, count=self._count),
             "caption": lambda inputs: caption(inputs, reader=self._reader),
             "ground": lambda inputs: ground(inputs, reader=self._reader),
+            "judge": judge,
+            "outcome": outcome,
             "answer": lambda inputs: answerer.answer(read_window(inputs, count_text=self._count, counter=counter)),
         }
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from data.typed_values import COLUMN_TYPES, ColumnType
 from models.errors import ReplyError
 from models.requests import ImagePart, Request, TextPart
 from models.tasks.base import SeenImage, json_object, seen_image_parts, task_request
@@ -70,9 +71,6 @@ def parse_extract(text: str) -> tuple[ExtractedValue, ...]:
 
 
 # Table: the metadata of one induced schema (§3.3.3)
-
-ColumnType = Literal["number", "date", "time", "duration", "boolean", "text"]
-COLUMN_TYPES: tuple[ColumnType, ...] = ("number", "date", "time", "duration", "boolean", "text")
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,13 @@
 """The answer task: a question with the evidence that was composed for it."""
 
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from data.images import Picture
 from models.requests import ImagePart, Request, TextPart
-from models.tasks.base import SeenImage, seen_image_parts, task_request
+from models.tasks.base import PROMPTS, SeenImage, seen_image_parts, task_request
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,13 @@ class AnswerInputs:
     question_images: tuple[SeenImage, ...]
     memories: tuple[ShownMemory, ...]
     instruction: str = ""
+
+
+@cache
+def answer_formats() -> Mapping[str, Mapping[str, str]]:
+    """What each benchmark adds to a question, by benchmark and question category."""
+    formats: dict[str, dict[str, str]] = tomllib.loads((PROMPTS / "answer_formats.toml").read_text(encoding="utf-8"))
+    return formats
 
 
 NO_MEMORY = "No memory shown."

@@ -24,7 +24,7 @@ def prompt(task: str) -> str:
 def prompts_hash(*tasks: str) -> str:
     """SHA-256 (hex) over the prompt files of some tasks, or of all, for run manifests and bank fingerprints."""
     digest = hashlib.sha256()
-    for path in sorted(path for path in PROMPTS.glob("*.md") if not tasks or path.stem in tasks):
+    for path in sorted(path for path in PROMPTS.iterdir() if not tasks or path.stem in tasks):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 

@@ -64,7 +64,7 @@ def run(dataset: Dataset, folder: Path, settings: OpenAISettings, counter: Token
         for history in dataset.histories
     }  # fmt: skip
     questions = prepare_questions(
-        dataset.questions, banks=banks, encoder=encoder, retrieval=RETRIEVAL, forms=forms, counter=backend.counter
+        dataset.questions, banks=banks, encoder=encoder, retrieval=RETRIEVAL, forms=forms, counter=backend.counter, instructions={}
     )
     answerer = Answerer(generate, forms=forms, counter=backend.counter, metric=profile("mem_gallery"))
     rng = np.random.default_rng(0)
