@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from data.typed_values import ColumnType
+from models.tasks.planning import ContextColumn, ContextTable
 
 Level = Literal["event", "episode", "topic"]
 LEVELS: tuple[Level, ...] = ("event", "episode", "topic")
@@ -91,13 +92,15 @@ class Table:
     schema: int
 
     @property
+    def context(self) -> ContextTable:
+        """The table as a planner sees it."""
+        columns = tuple(ContextColumn(one.name, one.type, one.unit, one.description, one.samples) for one in self.columns)
+        return ContextTable(self.name, self.description, self.n_rows, columns)
+
+    @property
     def metadata(self) -> str:
         """μ_T of Eq. 9: name, description, columns and sampled values, as text."""
-        lines = [f"Table {self.name}: {self.description}"]
-        for column in self.columns:
-            unit = f", {column.unit}" if column.unit else ""
-            lines.append(f"- {column.name} ({column.type}{unit}): {column.description} For example {' | '.join(column.samples)}")
-        return "\n".join(lines)
+        return self.context.text
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,8 @@ class Node:
     """An event, AdaMM episode or topic. ``index`` is its place in its level, in order of creation.
 
     ``parent`` is an index in the level above (None for topics, and for the last episode, which stays open); ``children`` are
-    indices in the level below. ``text`` is an event's content, else the description. ``rounds`` are the round orders it covers,
+    indices in the level below. The open episode stands for itself in the last topic, which has its description and vectors and
+    it as the only child. ``text`` is an event's content, else the description. ``rounds`` are the round orders it covers,
     ascending; ``dates`` are its first and last session date, "" where the benchmark gives none.
     """
 

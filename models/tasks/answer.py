@@ -57,16 +57,39 @@ def memory_heading(number: int, date: str) -> str:
 
 
 @dataclass(frozen=True)
-class AnswerInputs:
-    """A question with its images, the memories it may use, and the benchmark's format instruction ("" for none).
+class ShownStep:
+    """A step of an executed plan: its goal, tool and arguments (JSON), and what it returned.
 
-    The question's images have no ids here, because the messages give them none.
+    ``items`` are the rows or results of an analytic tool, or the message of a step that failed; ``memories`` are what a retrieval tool
+    found.
+    """
+
+    number: int
+    goal: str
+    tool: str
+    arguments: str
+    items: tuple[ShownText, ...]
+    memories: tuple[ShownMemory, ...]
+
+    @property
+    def line(self) -> str:
+        """The step's heading, as rendered in the request and counted in C(z)."""
+        return f"[Step {self.number}] {self.tool} {self.arguments}\nGoal: {self.goal}"
+
+
+@dataclass(frozen=True)
+class AnswerInputs:
+    """A question with its images, what it may use, and the benchmark's format instruction ("" for none).
+
+    What may be used are memories composed for the question, or the steps of an executed plan. The question's images have no ids here,
+    because the messages give them none.
     """
 
     question: str
     question_images: tuple[SeenImage, ...]
     memories: tuple[ShownMemory, ...]
     instruction: str = ""
+    steps: tuple[ShownStep, ...] = ()
 
 
 @cache
@@ -83,12 +106,13 @@ def answer_request(inputs: AnswerInputs) -> Request:
     """Ask the question over the shown memories; the reply is the answer, as short plain text."""
     parts: list[TextPart | ImagePart] = []
     for memory in inputs.memories:
-        parts.append(TextPart(memory.line))
-        for item in memory.items:
-            parts.append(TextPart(item.line))
-            if isinstance(item, ShownPicture):
-                parts.append(ImagePart(item.picture))
-    if not inputs.memories:
+        parts += _memory_parts(memory)
+    for step in inputs.steps:
+        parts.append(TextPart(step.line))
+        parts += [TextPart(item.line) for item in step.items]
+        for memory in step.memories:
+            parts += _memory_parts(memory)
+    if not parts:
         parts.append(TextPart(NO_MEMORY))
     parts.append(TextPart(f"Question: {inputs.question}"))
     if inputs.instruction:
@@ -96,3 +120,12 @@ def answer_request(inputs: AnswerInputs) -> Request:
     for image in inputs.question_images:
         parts += seen_image_parts(image, "Question image")
     return task_request("answer", "answer", inputs, parts)
+
+
+def _memory_parts(memory: ShownMemory) -> list[TextPart | ImagePart]:
+    parts: list[TextPart | ImagePart] = [TextPart(memory.line)]
+    for item in memory.items:
+        parts.append(TextPart(item.line))
+        if isinstance(item, ShownPicture):
+            parts.append(ImagePart(item.picture))
+    return parts
