@@ -47,7 +47,10 @@ class Decoding:
 
 @dataclass(frozen=True)
 class Request:
-    """One model call. ``task`` names the inputs' kind; ``schema`` is the JSON schema of the reply, if it is JSON."""
+    """One model call. ``task`` names the inputs' kind; ``schema`` is the JSON schema of the reply, if it is JSON.
+
+    ``lenient``: a reply that breaks the schema is kept and returned, because who asks repairs it; otherwise it is an error.
+    """
 
     phase: Phase
     task: str
@@ -55,6 +58,7 @@ class Request:
     inputs: Any
     decoding: Decoding = field(default_factory=Decoding)
     schema: Mapping[str, Any] | None = None
+    lenient: bool = False
 
     @property
     def pictures(self) -> tuple[Picture, ...]:

@@ -114,7 +114,7 @@ class OpenAIBackend:
             return self._reply(asked, [first], first.text, started)
         first = await self._complete(asked, asked.messages)
         text, problem = find_json(first.text, request.schema)
-        if problem is None:
+        if problem is None or request.lenient:
             return self._reply(asked, [first], text, started)
         logger.info("%s: the reply %s; asking once more", asked.name, problem)
         second = await self._complete(asked, ask_again(asked.messages, first.text, _cut_note(first) + problem, request.schema))

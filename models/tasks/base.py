@@ -50,11 +50,17 @@ def seen_image_parts(image: SeenImage, name: str) -> list[TextPart | ImagePart]:
 
 
 def task_request(
-    phase: Phase, task: str, inputs: Any, parts: list[TextPart | ImagePart], schema: Mapping[str, Any] | None = None
+    phase: Phase,
+    task: str,
+    inputs: Any,
+    parts: list[TextPart | ImagePart],
+    schema: Mapping[str, Any] | None = None,
+    *,
+    lenient: bool = False,
 ) -> Request:
     """A request of one system message (the task's prompt) and one user message."""
     system = Message("system", (TextPart(prompt(task)),))
-    return Request(phase, task, (system, Message("user", tuple(parts))), inputs, schema=schema)
+    return Request(phase, task, (system, Message("user", tuple(parts))), inputs, schema=schema, lenient=lenient)
 
 
 def json_object(text: str, task: str) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def plan_request(inputs: PlanInputs) -> Request:
     for image in inputs.question_images:
         parts += seen_image_parts(image, "Question image")
     schema = plan_schema([tool.name for tool in inputs.context.tools], inputs.max_steps)
-    return task_request("plan", "plan", inputs, parts, schema)
+    return task_request("plan", "plan", inputs, parts, schema, lenient=True)
 
 
 def parse_plan(text: str, tools: Sequence[str], max_steps: int) -> tuple[AbstractStep, ...]:
@@ -200,7 +200,7 @@ def instantiate_request(inputs: InstantiateInputs, schema: Mapping[str, Any]) ->
     if inputs.problem:
         parts.append(TextPart(f"These arguments could not be used: {inputs.failed}\nProblem: {inputs.problem}"))
     parts.append(TextPart(f"JSON schema of the arguments: {canonical_json(schema)}"))
-    return task_request("plan", "instantiate", inputs, parts, schema)
+    return task_request("plan", "instantiate", inputs, parts, schema, lenient=True)
 
 
 def parse_instantiate(text: str) -> dict[str, Any]:

@@ -118,6 +118,14 @@ def test_a_reply_that_breaks_its_schema_is_named_and_never_stored(tmp_path: Path
     assert [reply.text for reply in replies] == ['{"x": 1}', '{"x": 2}']
 
 
+def test_a_lenient_request_gets_and_keeps_a_reply_that_breaks_its_schema(tmp_path: Path) -> None:
+    backend = Shouting(lambda request: "no JSON")
+    request = replace(ask_json("a"), lenient=True)
+    assert request.key("m") == ask_json("a").key("m")
+    replies = [door(tmp_path, backend).generate([request])[0] for _ in range(2)]
+    assert [(reply.text, reply.hit) for reply in replies] == [("no JSON", False), ("no JSON", True)]
+
+
 def test_characters_that_databases_do_not_hold_are_replaced_at_once(tmp_path: Path) -> None:
     backend = Shouting(lambda request: "a\0b\ud800c")
     first, again = (door(tmp_path, backend).generate([ask("x")])[0] for _ in range(2))
