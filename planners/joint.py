@@ -50,6 +50,7 @@ class JointRetrieval:
         self._encoder = encoder
         self._expansion = expansion
         self._episode_of = {round_id: episode.index for episode in bank.episodes for round_id in episode.round_ids}
+        self._order_of = {round_id: order for order, round_id in enumerate(self._episode_of)}  # episodes follow the history
 
     def run(self, arguments: SemanticMatch | EventLocate, *, allowance: int, query_image: Picture | None = None) -> ToolResult:
         """Run one call; a memory episode is one unit whatever it shows."""
@@ -81,7 +82,7 @@ class JointRetrieval:
             EvidenceUnit(
                 "memory",
                 f"[Memory episode] date: {episode.date}; rounds: {', '.join(episode.round_ids)}\n{episode.summary}",
-                (),
+                tuple(self._order_of[round_id] for round_id in episode.round_ids),
                 tuple(image.id for image in episode.images),
                 candidate.score,
             )
