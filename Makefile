@@ -46,7 +46,7 @@ check: install
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-vlm: $(VLM)/.installed ## The tests that run Qwen3-VL in this process, in an environment of their own (torchvision; about 7 GB)
+vlm: $(VLM)/.installed ## The tests that run Qwen3-VL, here and behind a server, in an environment of their own (torchvision; about 7 GB)
 	$(VLM)/bin/pytest -m vlm
 
 $(VLM)/.installed: pyproject.toml constraints.txt

@@ -1,17 +1,17 @@
-"""Opens the answering model and the text encoder that the settings name."""
+"""Opens the answering model and the encoders that the settings name."""
 
 from collections.abc import Iterable
 
 from data.history import Dataset
-from envs.settings import EmbeddedVlm, MiniLMEncoder, OpenAIEncoder, OpenAIVlm, Settings, SigLIP2Encoder
+from envs.settings import EfficientNetEncoder, EmbeddedVlm, MiniLMEncoder, OpenAIEncoder, OpenAIVlm, Settings, SigLIP2Encoder
 from models.embedded.engine import EmbeddedEngine
-from models.encoders.cached import CachedJointEncoder, CachedTextEncoder
+from models.encoders.cached import CachedJointEncoder, CachedTextEncoder, CachedTextImageEncoder
 from models.encoders.efficientnet import EfficientNetLite0
 from models.encoders.minilm import MiniLM
 from models.encoders.openai_embeddings import EmbeddingsSettings, OpenAIEmbeddings
 from models.encoders.qwen3_vl_embedding import Qwen3VLEmbedding
 from models.encoders.siglip2 import SigLIP2
-from models.encoders.types import TextEncoder
+from models.encoders.types import ImageEncoder, TextEncoder
 from models.openai_compatible.backend import OpenAIBackend
 from models.openai_compatible.settings import OpenAISettings
 from models.qwen3_vl.backend import Qwen3VL, Qwen3VLSettings
@@ -50,6 +50,14 @@ def open_encoder(settings: Settings, *, store: ContentStore, minilm: MiniLM) -> 
     if isinstance(encoder, SigLIP2Encoder):
         return CachedTextEncoder(SigLIP2(PretrainedSettings(**plain)), store=store)
     return CachedJointEncoder(Qwen3VLEmbedding(PretrainedSettings(**plain)), store=store)
+
+
+def open_image_encoder(settings: Settings, *, store: ContentStore) -> ImageEncoder:
+    """The image encoder of AdaMM's memory, with its vectors kept in ``store``; raises as `open_backend`."""
+    encoder = settings.image_encoder
+    if isinstance(encoder, EfficientNetEncoder):
+        return EfficientNetLite0(store)
+    return CachedTextImageEncoder(SigLIP2(PretrainedSettings(**encoder.model_dump(exclude={"name"}))), store=store)
 
 
 def _most_images(dataset: Dataset, settings: Settings) -> int:

@@ -4,24 +4,24 @@ Sixteen questions cost one round trip instead of sixteen. It is a ``VecEnv`` bec
 vector environments.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from stable_baselines3.common.vec_env import VecEnv
-from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvObs, VecEnvStepReturn
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
 from envs.answering import Answerer
 from envs.question_stream import QuestionStream
 from envs.questions import Observation, PreparedQuestion
 from envs.reward import CostRange, FrozenReward, RewardNormaliser
 from envs.selection import action_space, observation_space, reward_info
+from envs.vectorised import SharedVecEnv
 from policies.checkpoint import preserved_randomness
 
 
-class BatchedSelectionEnv(VecEnv):
+class BatchedSelectionEnv(SharedVecEnv):
     """``n_envs`` one-step rollouts at a time, over every question once per epoch.
 
     Observations are those of `EvidenceSelectionEnv`, stacked: ``query`` (B, d), ``summaries`` (B, K * d),
@@ -39,7 +39,6 @@ class BatchedSelectionEnv(VecEnv):
         n_envs: int,
         seed: int,
     ) -> None:
-        self.render_mode = None  # SB3 warns where it is not defined
         super().__init__(n_envs, observation_space(questions), action_space(questions))
         self.normaliser = normaliser
         self.n_answered = 0
@@ -125,25 +124,3 @@ class BatchedSelectionEnv(VecEnv):
         self.normaliser.load_state_dict(state["normaliser"])
         frozen = state["validation_reward"]
         self.validation_reward = None if frozen is None else FrozenReward(CostRange(**frozen["range"]), frozen["alpha"])
-
-    def close(self) -> None:
-        """Nothing to close: the door belongs to the caller."""
-
-    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """The attribute of this environment, once for each of ``indices``."""
-        return [getattr(self, attr_name) for _ in self._rows(indices)]
-
-    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Set an attribute of this environment (there is one for all rows)."""
-        setattr(self, attr_name, value)
-
-    def env_method(self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any) -> list[Any]:
-        """Call a method of this environment, once for each of ``indices``."""
-        return [getattr(self, method_name)(*method_args, **method_kwargs) for _ in self._rows(indices)]
-
-    def env_is_wrapped(self, wrapper_class: type, indices: VecEnvIndices = None) -> list[bool]:
-        """No row is wrapped."""
-        return [False for _ in self._rows(indices)]
-
-    def _rows(self, indices: VecEnvIndices) -> Iterable[int]:
-        return self._get_indices(indices)

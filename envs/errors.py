@@ -13,6 +13,10 @@ class RunError(ValueError):
     """A run's folder that cannot be used; the message says what to do."""
 
 
+class SettingsError(ValueError):
+    """Settings that are fine by themselves but not for what they are used for; the message says which would do."""
+
+
 USER_ERRORS = (
     ValidationError,
     DatasetError,
@@ -29,6 +33,7 @@ USER_ERRORS = (
     TrainingDiverged,
     TrainingStopped,
     RunError,
+    SettingsError,
     OSError,
     SQLAlchemyError,
 )

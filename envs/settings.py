@@ -11,7 +11,9 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from envs.metrics.text import PROFILES
+from memory.adamm.settings import AdaMMSettings
 from memory.forms import FORMS
+from memory.identity import Part
 from memory.settings import BankSettings, RetrievalSettings
 from models.cache.calls import Mode, cache_url
 from models.errors import CacheError
@@ -20,6 +22,7 @@ from policies.training import PPOSettings
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
+Share = Annotated[float, Field(gt=0, le=1)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -67,10 +70,28 @@ class DataSettings(_Group):
     answer_format: FormatName | None
 
 
-class MemorySettings(_Group):
-    """How banks are built (`memory.settings.BankSettings`) and read (`memory.settings.RetrievalSettings`)."""
+class AdaMMGroup(_Group):
+    """How AdaMM's memory is built (`memory.adamm.settings.AdaMMSettings`)."""
 
-    builder: Literal["hive"]
+    min_support: Count
+    min_all_conf: Share
+    min_ext_conf: Share
+    max_tested: Count
+    episode_threshold: Fraction
+    topic_threshold: Fraction
+    text_weight: Share
+    visual_weight: Fraction
+    gap_days: Annotated[int, Field(ge=0)]
+
+
+class MemorySettings(_Group):
+    """How banks are built (`memory.settings.BankSettings`) and read (`memory.settings.RetrievalSettings`).
+
+    ``builder`` says which parts there are; ``adamm`` may be None where AdaMM's is not built. ``captions`` is for both.
+    """
+
+    builder: Literal["hive", "adamm", "both"]
+    adamm: AdaMMGroup | None
     forms: Annotated[tuple[FormName, ...], Field(min_length=1)]
     episode_tokens: Count
     k_edge: Annotated[int, Field(ge=0)]
@@ -81,6 +102,23 @@ class MemorySettings(_Group):
     k_ret: Count
     k_exp: Annotated[int, Field(ge=0)]
     expansion: bool
+
+    @model_validator(mode="after")
+    def _adamm_is_given(self) -> Self:
+        if "adamm" in self.parts and self.adamm is None:
+            raise ValueError(f"memory.adamm must be given with builder={self.builder}: choose memory={self.builder}")
+        return self
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts that are built."""
+        return ("hive", "adamm") if self.builder == "both" else (self.builder,)
+
+    @property
+    def adamm_memory(self) -> AdaMMSettings:
+        """What AdaMM's memory is built with, where it is."""
+        assert self.adamm is not None
+        return AdaMMSettings(captions=self.captions, **self.adamm.model_dump())
 
     @property
     def bank(self) -> BankSettings:
@@ -151,9 +189,15 @@ class OpenAIEncoder(_Server):
 
 
 class SigLIP2Encoder(_Pretrained):
-    """SigLIP2 through transformers; its text branch."""
+    """SigLIP2 through transformers; as text encoder its text branch."""
 
     name: Literal["siglip2"]
+
+
+class EfficientNetEncoder(_Group):
+    """EfficientNet-lite0, from a package; images only."""
+
+    name: Literal["efficientnet"]
 
 
 class Qwen3VLEmbeddingEncoder(_Pretrained):
@@ -163,6 +207,8 @@ class Qwen3VLEmbeddingEncoder(_Pretrained):
 
 
 EncoderSettings = Annotated[MiniLMEncoder | OpenAIEncoder | SigLIP2Encoder | Qwen3VLEmbeddingEncoder, Field(discriminator="name")]
+
+ImageEncoderSettings = Annotated[EfficientNetEncoder | SigLIP2Encoder, Field(discriminator="name")]
 
 
 class EmbeddedVlm(_Group):
@@ -212,11 +258,40 @@ class CallCacheSettings(_Group):
         return where
 
 
-class EnvSettings(_Group):
-    """The environment: how many questions one step answers."""
+class SelectionEnv(_Group):
+    """Choosing evidence: how many questions one step answers."""
 
     name: Literal["selection"]
     n_envs: Count
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of each environment per rollout: a question is one."""
+        return 1
+
+    @property
+    def needs(self) -> tuple[Part, ...]:
+        """The parts of the memory that it reads."""
+        return ("hive",)
+
+
+class PlanningEnv(_Group):
+    """Choosing tools: how many questions side by side, steps of each per rollout, and what the tools read."""
+
+    name: Literal["planning"]
+    n_envs: Count
+    n_steps: Count
+    n_prefill: Count
+    pipeline: Literal["adamm", "joint"]
+    composer: str
+
+    @property
+    def needs(self) -> tuple[Part, ...]:
+        """The parts of the memory that it reads."""
+        return ("hive", "adamm") if self.pipeline == "joint" else ("adamm",)
+
+
+EnvSettings = Annotated[SelectionEnv | PlanningEnv, Field(discriminator="name")]
 
 
 class PolicySettings(_Group):
@@ -268,6 +343,7 @@ class Settings(_Group):
     resume: bool
     data: DataSettings
     encoder: EncoderSettings
+    image_encoder: ImageEncoderSettings
     vlm: VlmSettings
     memory: MemorySettings
     env: EnvSettings
@@ -278,8 +354,11 @@ class Settings(_Group):
 
     @model_validator(mode="after")
     def _rollout_is_whole_minibatches(self) -> Self:
-        if self.env.n_envs % self.algo.minibatch_size:
-            raise ValueError(f"algo.minibatch_size={self.algo.minibatch_size} must divide env.n_envs={self.env.n_envs}")
+        rollout = self.env.n_envs * self.env.n_steps
+        if rollout % self.algo.minibatch_size:
+            raise ValueError(
+                f"algo.minibatch_size={self.algo.minibatch_size} must divide env.n_envs={self.env.n_envs} times the steps of a rollout"
+            )
         if len(set(self.memory.forms)) < len(self.memory.forms):
             raise ValueError(f"memory.forms={list(self.memory.forms)} names a form twice")
         return self
@@ -303,13 +382,29 @@ def default_settings(**changes: Any) -> Settings:
     """The defaults of ``configs/`` without Hydra, for use from Python.
 
     Args:
-        changes: A setting's new value, or for a group a dict of its settings that change.
+        changes: A setting's new value; for a group, the name of another of its options, or a dict of its settings that change.
     """
-    root = yaml.safe_load((CONFIGS / "train.yaml").read_text(encoding="utf-8"))
+    root = _read_yaml(CONFIGS / "train.yaml")
     chosen = {group: option for entry in root.pop("defaults") if isinstance(entry, dict) for group, option in entry.items() if option}
-    groups = {group: yaml.safe_load((CONFIGS / group / f"{option}.yaml").read_text(encoding="utf-8")) for group, option in chosen.items()}
+    chosen |= {name: change for name, change in changes.items() if name in chosen and isinstance(change, str)}
     del root["hydra"]
-    settings = root | groups
+    settings = root | {group: _option(group, option) for group, option in chosen.items()}
     for name, change in changes.items():
-        settings[name] = settings[name] | change if isinstance(change, dict) else change
+        if name not in chosen or not isinstance(change, str):
+            settings[name] = settings[name] | change if isinstance(change, dict) else change
     return Settings.model_validate(settings)
+
+
+def _option(group: str, name: str) -> dict[str, Any]:
+    """The values of one option of a group, in place of those of the option that it builds upon."""
+    own = _read_yaml(CONFIGS / group / f"{name}.yaml")
+    values: dict[str, Any] = {}
+    for base in own.pop("defaults", ["_self_"]):
+        values |= own if base == "_self_" else _option(group, base)
+    return values
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert isinstance(values, dict)
+    return values

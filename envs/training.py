@@ -2,15 +2,17 @@
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from filelock import FileLock, Timeout
 from numpy.typing import NDArray
-from stable_baselines3 import PPO
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
 from envs.batched import BatchedSelectionEnv
 from envs.errors import RunError
@@ -22,12 +24,15 @@ from planners.composers import Composer
 from policies.callbacks import BEST_NAME, CHECKPOINT_NAME, TrainingMonitor, ValidationResult
 from policies.checkpoint import load_checkpoint, load_weights
 from policies.export import export_selector
+from policies.planner import PlannerPolicy
 from policies.selector import SelectorPolicy
 from policies.tracking import TensorBoardTracker, Tracker, WandbTracker
 from policies.training import build_ppo, count_rollouts, train
 
 CHECKPOINTS = "checkpoints"
 EXPORT = "selector"
+_LOCK = ".lock"
+_SERVER = {"base_url", "api_key_env", "concurrency", "timeout_seconds", "connect_timeout_seconds", "max_retries", "max_failures"}
 REWARD_TERMS = ("answer_reward", "evidence_tokens", "normalised_cost", "cost_scale", "scaled_cost")
 
 logger = logging.getLogger(__name__)
@@ -54,12 +59,12 @@ class PolicySelector:
 class Training:
     """A run that is ready to start or to continue."""
 
-    model: PPO
+    model: OnPolicyAlgorithm
     monitor: TrainingMonitor
     n_rollouts: int
     folder: Path
 
-    def run(self) -> SelectorPolicy:
+    def run(self) -> SelectorPolicy | PlannerPolicy:
         """Train with PPO and return the policy with the best validation reward.
 
         Raises:
@@ -69,7 +74,7 @@ class Training:
         seconds = asdict(self.monitor.seconds).items()
         logger.info("training took %s", ", ".join(f"{name} {value:.1f} s" for name, value in seconds))
         policy = self.model.policy
-        assert isinstance(policy, SelectorPolicy)
+        assert isinstance(policy, SelectorPolicy | PlannerPolicy)
         load_weights(policy, self.folder / CHECKPOINTS / BEST_NAME)
         return policy
 
@@ -87,6 +92,7 @@ def open_training(workbench: Workbench, folder: Path) -> Training:
     checkpoint = folder / CHECKPOINTS / CHECKPOINT_NAME
     fingerprint = resume_fingerprint(workbench)
     resumed = load_checkpoint(checkpoint, environment, fingerprint=fingerprint) if settings.resume and checkpoint.exists() else None
+    model: OnPolicyAlgorithm
     if resumed is None:
         model = build_ppo(
             environment, settings=settings.algo.ppo(settings.env.n_envs), policy_options=settings.policy_options, seed=settings.seed
@@ -105,11 +111,29 @@ def open_training(workbench: Workbench, folder: Path) -> Training:
         validate=lambda: _validate(PolicySelector(policy), validation, environment, workbench),
         checkpoint_every=max(1, n_rollouts // settings.algo.epochs // 4),
         fingerprint=fingerprint,
-        trackers=_trackers(settings, folder),
+        trackers=open_trackers(settings, folder),
         progress_bar=True,
         resumed=resumed,
     )
     return Training(model, monitor, n_rollouts, folder)
+
+
+@contextmanager
+def sole_run(folder: Path) -> Iterator[None]:
+    """Keep every other ``train.py`` out of a run's folder; the operating system lets go when the process ends, however it ends.
+
+    Raises:
+        RunError: another process trains in this folder.
+    """
+    lock = FileLock(folder / _LOCK, timeout=0)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise RunError(f"another train.py is at work in {folder}; wait for its end, or give another folder with hydra.run.dir") from error
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def check_logger(settings: Settings) -> None:
@@ -169,8 +193,13 @@ def untrained_policy(workbench: Workbench, weights: Path) -> SelectorPolicy:
 
 
 def resume_fingerprint(workbench: Workbench) -> dict[str, str]:
-    """What an interrupted run and its continuation must share: settings, data, split, answerer and banks."""
-    settings = workbench.settings.model_dump(mode="json", exclude={"cache", "call_cache", "prices", "resume", "logger"})
+    """What an interrupted run and its continuation must share: settings, data, split, answerer and banks.
+
+    Not where data and server are and how the server is asked: what stopped the run may be repaired there.
+    """
+    unshared: dict[str, bool | set[str]] = {name: True for name in ("cache", "call_cache", "prices", "resume", "logger")}
+    unshared |= {"data": {"root"}, "vlm": _SERVER, "encoder": _SERVER}
+    settings = workbench.settings.model_dump(mode="json", exclude=unshared)
     flat = {
         f"{group}.{name}": str(value) for group, values in settings.items() if isinstance(values, dict) for name, value in values.items()
     }
@@ -178,7 +207,7 @@ def resume_fingerprint(workbench: Workbench) -> dict[str, str]:
         "seed": str(workbench.settings.seed),
         "data_hash": workbench.dataset.content_hash,
         "answerer": workbench.door.backend.model_id,
-        "banks": " ".join(bank.folder.name for bank in workbench.banks.values()),
+        "banks": " ".join(memory.folder.name for memories in (workbench.banks, workbench.adamm) for memory in memories.values()),
         "split": hashlib.sha256(repr(workbench.split).encode()).hexdigest(),
     }
 
@@ -198,7 +227,8 @@ def _validate(
     return ValidationResult(reward=float(terms.reward.mean()), evidence_tokens=float(np.mean(costs)), scores=extra)
 
 
-def _trackers(settings: Settings, folder: Path) -> list[Tracker]:
+def open_trackers(settings: Settings, folder: Path) -> list[Tracker]:
+    """Where a run's training curves go besides its own metrics file."""
     trackers: list[Tracker] = []
     if settings.logger.tensorboard:
         trackers.append(TensorBoardTracker(folder / "tensorboard"))

@@ -3,27 +3,17 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import duckdb
 
 from data.history import History
 from data.images import load_picture
 from memory.bank import EpisodeImage, MemoryEpisode
+from memory.duckdb_file import Row, create, open_read_only, write_table
 from memory.errors import damaged
 
 CROPS = "crops"
 
-# Small blocks: with DuckDB's default of 256 KiB a bank of 20 episodes takes megabytes.
-_BLOCK_BYTES = 16_384
-READ_ONLY: dict[str, str | bool | int | float | list[str]] = {
-    "enable_external_access": "false",
-    "lock_configuration": "true",
-    "temp_directory": "",
-    "memory_limit": "512MB",
-    "async_threads": "0",
-    "threads": "1",
-}
 _TABLES: dict[str, dict[str, str]] = {
     "episodes": {"episode": "INTEGER", "session_id": "VARCHAR", "date": "VARCHAR", "raw": "VARCHAR", "summary": "VARCHAR"},
     "rounds": {"episode": "INTEGER", "position": "INTEGER", "round_id": "VARCHAR"},
@@ -33,7 +23,6 @@ _TABLES: dict[str, dict[str, str]] = {
     "edges": {"i": "INTEGER", "j": "INTEGER", "weight": "DOUBLE"},
     "counts": {"name": "VARCHAR", "value": "INTEGER"},
 }
-Row = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -52,13 +41,9 @@ class BankContent:
 
 def write_content(path: Path, content: BankContent) -> None:
     """Write a new database file."""
-    with duckdb.connect(str(path), config={"default_block_size": str(_BLOCK_BYTES)}) as database:
+    with create(path) as database:
         for table, rows in _rows(content).items():
-            columns = _TABLES[table]
-            database.execute(f"CREATE TABLE {table} ({', '.join(f'{name} {kind}' for name, kind in columns.items())})")
-            values = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in columns]
-            bound = ", ".join(f"unnest(?::{kind}[])" for kind in columns.values())
-            database.execute(f"INSERT INTO {table} SELECT {bound}", values)
+            write_table(database, table, _TABLES[table], rows)
 
 
 def read_content(path: Path, history: History) -> BankContent:
@@ -68,7 +53,7 @@ def read_content(path: Path, history: History) -> BankContent:
         memory.errors.BankError: the file is not a bank's, or refers to what is not there.
     """
     try:
-        with duckdb.connect(str(path), read_only=True, config=READ_ONLY) as database:
+        with open_read_only(path) as database:
             tables = {
                 table: database.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {', '.join(list(columns)[:3])}").fetchall()
                 for table, columns in _TABLES.items()

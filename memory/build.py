@@ -1,27 +1,32 @@
 """Building the bank of one history: the whole order of construction on one page (HiVe-Mem, §3.1, §3.2, A.1)."""
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from data.errors import ImageError
 from data.history import History, ImageRef
 from data.images import load_picture
+from memory.asking import Generate, Progress, check_images
 from memory.bank import EpisodeImage, MemoryBank, MemoryEpisode
-from memory.bank_tables import CROPS, BankContent
+from memory.bank_tables import CROPS, BankContent, read_content, write_content
 from memory.errors import BankError
 from memory.hive.affinity import affinity_graph, inverse_document_frequencies
 from memory.hive.anchors import canonical_anchors
-from memory.hive.asking import BuildReplies, Generate, Progress, ask_model
+from memory.hive.asking import BuildReplies, ask_model
 from memory.hive.episodes import InteractionEpisode, cut_episodes
 from memory.hive.views import pixel_box, save_view
-from memory.persistence import bank_exists, folder_aside, identify, open_bank, sole_builder, write_bank
+from memory.identity import BankIdentity, identify
+from memory.persistence import build_once, check_folder, load_vectors, save_vectors
 from memory.settings import BankSettings
 from models.encoders.types import TextEncoder
 from models.requests import TokenCounter
 
+_DATABASE = "bank.duckdb"
+_SUMMARY_VECTORS = "summary_vectors.npy"
+_ANCHOR_VECTORS = "anchor_vectors.npy"
 _TEXTS_PER_BATCH = 256
 
 
@@ -54,36 +59,55 @@ def build_bank(
         models.errors.BackendError: a model call failed.
         memory.errors.BankError: the history is empty, or the bank that exists is damaged.
     """
-    _check_images(history)
-    identity = identify(history, settings=settings, encoder_id=encoder.id, model_id=model_id)
-    if not bank_exists(root, identity):
-        with sole_builder(root, identity):
-            if not bank_exists(root, identity):  # another process may have built it meanwhile
-                with folder_aside(root, identity) as folder:
-                    interactions = cut_episodes(history, limit_tokens=settings.episode_tokens, counter=counter)
-                    if not interactions:
-                        raise BankError(f"history {history.id!r} has no rounds to remember; remove it from the dataset")
-                    replies = ask_model(interactions, generate=generate, captions=settings.captions, progress=progress)
-                    content = _remember(interactions, replies, folder / CROPS, settings)
-                    texts = [episode.summary for episode in content.episodes] + list(content.surfaces.values())
-                    vectors = _embed(texts, encoder, progress)
-                    n = len(content.episodes)
-                    write_bank(folder, identity, content, summary_vectors=vectors[:n], anchor_vectors=vectors[n:])
+    check_images(history)
+    identity = identify("hive", history, settings=asdict(settings), encoder_id=encoder.id, model_id=model_id)
+
+    def make(folder: Path) -> None:
+        interactions = cut_episodes(history, limit_tokens=settings.episode_tokens, counter=counter)
+        if not interactions:
+            raise BankError(f"history {history.id!r} has no rounds to remember; remove it from the dataset")
+        replies = ask_model(interactions, generate=generate, captions=settings.captions, progress=progress)
+        (folder / CROPS).mkdir()
+        content = _remember(interactions, replies, folder / CROPS, settings)
+        texts = [episode.summary for episode in content.episodes] + list(content.surfaces.values())
+        vectors = _embed(texts, encoder, progress)
+        n = len(content.episodes)
+        write_content(folder / _DATABASE, content)
+        save_vectors(folder / _SUMMARY_VECTORS, vectors[:n])
+        save_vectors(folder / _ANCHOR_VECTORS, vectors[n:])
+
+    build_once(root, identity, make)
     return open_bank(root, history, identity)
 
 
-def _check_images(history: History) -> None:
-    """Decode every image file once, so that a bad one stops the building before it starts."""
-    problems = []
-    for image in history.images:
-        try:
-            if image.path is not None:
-                load_picture(image.path)
-        except ImageError as error:
-            problems.append(f"image {image.id!r}: {error}")
-    if problems:
-        shown = "\n".join(f"  - {problem}" for problem in problems)
-        raise ImageError(f"history {history.id!r}: {len(problems)} unusable image(s):\n{shown}")
+def open_bank(root: Path, history: History, identity: BankIdentity) -> MemoryBank:
+    """Open the bank of a history and load all of it.
+
+    Args:
+        root: the folder of all banks.
+        history: gives the paths of the images; the bank stores ids only.
+        identity: what the bank must have been built from.
+
+    Raises:
+        BankError: the bank is missing, damaged, or of something else; the message says what to do.
+    """
+    folder = check_folder(root, identity)
+    content = read_content(folder / _DATABASE, history)
+    idf = np.array(list(content.idf.values()), np.float64)
+    idf.setflags(write=False)
+    return MemoryBank(
+        history_id=history.id,
+        folder=folder,
+        encoder_id=identity.encoder_id,
+        episodes=content.episodes,
+        summary_vectors=load_vectors(folder / _SUMMARY_VECTORS, len(content.episodes)),
+        anchors=tuple(content.idf),
+        anchor_vectors=load_vectors(folder / _ANCHOR_VECTORS, len(content.idf)),
+        anchor_idf=idf,
+        edges=content.edges,
+        counts=content.counts,
+        visual_visual=identity.settings["visual_visual"],
+    )
 
 
 def _remember(interactions: tuple[InteractionEpisode, ...], replies: BuildReplies, crops: Path, settings: BankSettings) -> BankContent:

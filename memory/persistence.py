@@ -1,18 +1,17 @@
-"""A bank on disk: one folder with a DuckDB file, vectors, crops and a manifest.
+"""One built part of a memory on disk: a folder with a name of its own, a manifest, and the hash of every file.
 
-A bank is written aside in the same root and renamed, so a folder with a bank's name is complete or damaged, never
-half-built. The manifest holds the hash of every file; nothing is read before it is checked.
+A folder is built aside in the same root and renamed, so a folder with a bank's name is complete or damaged, never
+half-built. Nothing is read before it is checked against the manifest.
 """
 
 import hashlib
 import json
 import logging
-import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,55 +19,32 @@ import numpy as np
 from filelock import BaseFileLock, FileLock, Timeout
 from numpy.typing import NDArray
 
-from data.history import History, history_hash
-from memory.bank import MemoryBank
-from memory.bank_tables import CROPS, BankContent, read_content, write_content
 from memory.errors import BankError, damaged
-from memory.settings import BankSettings
-from models.tasks.base import prompts_hash
+from memory.identity import BankIdentity
 
 logger = logging.getLogger(__name__)
 
-FORMAT_VERSION = 1
-_PROMPTS = ("memorise", "caption", "ground")
 _ASIDE = ".building-"
 _MANIFEST = "manifest.json"
-_DATABASE = "bank.duckdb"
-_SUMMARY_VECTORS = "summary_vectors.npy"
-_ANCHOR_VECTORS = "anchor_vectors.npy"
 
 
-@dataclass(frozen=True)
-class BankIdentity:
-    """Everything that a bank's content depends on."""
+def build_once(root: Path, identity: BankIdentity, make: Callable[[Path], None]) -> None:
+    """Have ``make`` fill a new folder, unless the folder of that name exists; another process that builds it is waited for.
 
-    history_id: str
-    history_hash: str
-    settings: BankSettings
-    encoder_id: str
-    model_id: str
-    prompts_hash: str
-    format_version: int
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 (hex) over all fields."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
-
-    @property
-    def folder_name(self) -> str:
-        """The bank's folder: a safe form of the history id for people, the fingerprint for certainty."""
-        slug = re.sub(r"[^A-Za-z0-9_-]+", "_", self.history_id)[:80]
-        return f"{slug}-{self.fingerprint[:16]}"
-
-
-def identify(history: History, *, settings: BankSettings, encoder_id: str, model_id: str) -> BankIdentity:
-    """Name the bank of a history; reads the image files, whose bytes count."""
-    return BankIdentity(history.id, history_hash(history), settings, encoder_id, model_id, prompts_hash(*_PROMPTS), FORMAT_VERSION)
+    The manifest is written last and the folder then renamed to its name; nothing is left of a building that fails.
+    """
+    if (root / identity.folder_name).exists():
+        return
+    with _sole_builder(root, identity):
+        if not (root / identity.folder_name).exists():  # another process may have built it meanwhile
+            with _folder_aside(root, identity) as folder:
+                make(folder)
+                manifest = {**asdict(identity), "fingerprint": identity.fingerprint, "files": _file_hashes(folder)}
+                (folder / _MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n", encoding="utf-8")
 
 
 @contextmanager
-def sole_builder(root: Path, identity: BankIdentity) -> Iterator[None]:
+def _sole_builder(root: Path, identity: BankIdentity) -> Iterator[None]:
     """Hold the right to build this bank, waiting for another process that does; clean what killed ones left."""
     root.mkdir(parents=True, exist_ok=True)
     lock = _lock_of(root, identity.folder_name)
@@ -103,12 +79,11 @@ def _lock_of(root: Path, folder_name: str) -> BaseFileLock:
 
 
 @contextmanager
-def folder_aside(root: Path, identity: BankIdentity) -> Iterator[Path]:
-    """A new folder to build the bank in, renamed to its final name at the end; removed if the building fails."""
+def _folder_aside(root: Path, identity: BankIdentity) -> Iterator[Path]:
+    """A new folder to build in, renamed to its final name at the end; removed if the building fails."""
     aside = Path(tempfile.mkdtemp(prefix=f".{identity.folder_name}{_ASIDE}", dir=root))
     try:
         aside.chmod(0o755)
-        (aside / CROPS).mkdir()
         yield aside
         aside.rename(root / identity.folder_name)
     except BaseException:
@@ -116,54 +91,13 @@ def folder_aside(root: Path, identity: BankIdentity) -> Iterator[Path]:
         raise
 
 
-def write_bank(
-    folder: Path, identity: BankIdentity, content: BankContent, *, summary_vectors: NDArray[np.float32], anchor_vectors: NDArray[np.float32]
-) -> None:
-    """Write everything but the crops, which lie in the folder already; the manifest comes last."""
-    write_content(folder / _DATABASE, content)
-    np.save(folder / _SUMMARY_VECTORS, summary_vectors.astype("<f4"), allow_pickle=False)
-    np.save(folder / _ANCHOR_VECTORS, anchor_vectors.astype("<f4"), allow_pickle=False)
-    manifest = {**asdict(identity), "fingerprint": identity.fingerprint, "files": _file_hashes(folder)}
-    (folder / _MANIFEST).write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-
-
-def open_bank(root: Path, history: History, identity: BankIdentity) -> MemoryBank:
-    """Open the bank of a history and load all of it.
-
-    Args:
-        root: the folder of all banks.
-        history: gives the paths of the images; the bank stores ids only.
-        identity: what the bank must have been built from.
+def check_folder(root: Path, identity: BankIdentity) -> Path:
+    """The folder, after it was checked to hold what the identity says and to be unchanged since it was written.
 
     Raises:
-        BankError: the bank is missing, damaged, or of something else; the message says what to do.
+        BankError: it is missing, damaged, or of something else; the message says what to do.
     """
     folder = root / identity.folder_name
-    _check_manifest(folder, identity)
-    content = read_content(folder / _DATABASE, history)
-    idf = np.array(list(content.idf.values()), np.float64)
-    idf.setflags(write=False)
-    return MemoryBank(
-        history_id=history.id,
-        folder=folder,
-        encoder_id=identity.encoder_id,
-        episodes=content.episodes,
-        summary_vectors=_load_vectors(folder / _SUMMARY_VECTORS, len(content.episodes)),
-        anchors=tuple(content.idf),
-        anchor_vectors=_load_vectors(folder / _ANCHOR_VECTORS, len(content.idf)),
-        anchor_idf=idf,
-        edges=content.edges,
-        counts=content.counts,
-        visual_visual=identity.settings.visual_visual,
-    )
-
-
-def bank_exists(root: Path, identity: BankIdentity) -> bool:
-    """Whether a folder with the bank's name is there."""
-    return (root / identity.folder_name).exists()
-
-
-def _check_manifest(folder: Path, identity: BankIdentity) -> None:
     path = folder / _MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
@@ -176,14 +110,15 @@ def _check_manifest(folder: Path, identity: BankIdentity) -> None:
     differing = [name for name in expected if found.get(name) != expected[name]]
     if differing:
         raise BankError(
-            f"{path}: the bank was built from something else: {', '.join(differing)} differ (format version {FORMAT_VERSION} is needed); "
-            "remove the folder and build the bank again"
+            f"{path}: the bank was built from something else: {', '.join(differing)} differ "
+            f"(format version {identity.format_version} is needed); remove the folder and build the bank again"
         )
     hashes = _file_hashes(folder)
     if manifest.get("files") != hashes:
         listed = manifest["files"] if isinstance(manifest.get("files"), dict) else {}
         wrong = sorted(name for name in {*listed, *hashes} if listed.get(name) != hashes.get(name))
         raise damaged(folder, f"missing, changed or added: {', '.join(wrong)}")
+    return folder
 
 
 def _file_hashes(folder: Path) -> dict[str, str]:
@@ -197,7 +132,13 @@ def _file_hashes(folder: Path) -> dict[str, str]:
     return hashes
 
 
-def _load_vectors(path: Path, n: int) -> NDArray[np.float32]:
+def save_vectors(path: Path, vectors: NDArray[np.float32]) -> None:
+    """Write (n, d) vectors as little-endian float32."""
+    np.save(path, vectors.astype("<f4"), allow_pickle=False)
+
+
+def load_vectors(path: Path, n: int) -> NDArray[np.float32]:
+    """Read (n, d) float32 vectors, read-only; raises `BankError` if the file holds anything else."""
     try:
         vectors = np.load(path, allow_pickle=False)
     except (OSError, ValueError) as error:

@@ -26,6 +26,7 @@ def open_sqlite(path: Path, *, tables: MetaData, isolation_level: Literal["AUTOC
         sqlalchemy.exc.DatabaseError: the file is damaged, not SQLite, or cannot be written.
         OSError: its folder cannot be made or written.
     """
+    path = path.absolute()  # SQLite reads a relative `file:…` as a URI, its `?…` as options, and `:memory:` as no file at all
     path.parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(
         "sqlite://",
@@ -56,6 +57,7 @@ def open_sqlite_read_only(path: Path) -> Engine:
     Raises:
         sqlalchemy.exc.DatabaseError: at the first query: the file is damaged, not SQLite, or does not exist.
     """
+    path = path.absolute()
     # WAL needs a file of its own beside the database; on a folder that nobody can write, nobody changes the file either.
     options = "mode=ro" if os.access(path.parent, os.W_OK) else "mode=ro&immutable=1"
     address = f"file:{quote(str(path))}?{options}"

@@ -31,10 +31,17 @@ class PlanningContext:
     n_left_out: int = 0
 
 
-def tool_cards(*, analytic: bool, retrieval: bool) -> tuple[ToolCard, ...]:
+WHOLE_EPISODES = "With retrieval_scope episode it returns the content of whole episodes, not only their descriptions."
+"""What the joint pipeline adds to SemanticMatch's card."""
+
+
+def tool_cards(*, analytic: bool, retrieval: bool, whole_episodes: bool) -> tuple[ToolCard, ...]:
     """The tools as a planner sees them, without those of an ablated memory."""
     names = (*(ANALYTIC_TOOLS if analytic else ()), *(RETRIEVAL_TOOLS if retrieval else ()))
-    return tuple(ToolCard(name, (TOOLS[name].__doc__ or "").strip(), ", ".join(TOOLS[name].model_fields)) for name in names)
+    functions = {name: (TOOLS[name].__doc__ or "").strip() for name in names}
+    if whole_episodes and retrieval:
+        functions["SemanticMatch"] += f" {WHOLE_EPISODES}"
+    return tuple(ToolCard(name, function, ", ".join(TOOLS[name].model_fields)) for name, function in functions.items())
 
 
 class ContextIndex:
@@ -43,20 +50,21 @@ class ContextIndex:
     TokSim of Eq. 9 is BM25 over tables and episodes together, divided by its maximum for the question (0 where the maximum is 0).
     """
 
-    def __init__(self, memory: AdaMMMemory, *, analytic: bool = True, retrieval: bool = True) -> None:
+    def __init__(self, memory: AdaMMMemory, *, analytic: bool = True, retrieval: bool = True, whole_episodes: bool = False) -> None:
         """Index the metadata.
 
         Args:
             memory: the opened memory.
             analytic: False hides the tables and their tools (ablation).
             retrieval: False hides the episodes and their tools (ablation).
+            whole_episodes: whether SemanticMatch returns episodes with their content (the joint pipeline).
         """
         self._tables = memory.tables if analytic else ()
         self._episodes = memory.nodes["episode"] if retrieval else ()
         self._vectors = np.concatenate(
             [memory.table_vectors[: len(self._tables)], memory.vectors["episode"].text[: len(self._episodes)]]
         ).astype(np.float32)
-        self._tools = tool_cards(analytic=analytic, retrieval=retrieval)
+        self._tools = tool_cards(analytic=analytic, retrieval=retrieval, whole_episodes=whole_episodes)
 
     def rank(
         self, question: str, query: NDArray[np.float32], *, k_tables: int | None, k_episodes: int | None, max_entries: int | None = None

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
 from policies.artefact import Json
 from policies.checkpoint import Resumed, Snapshot, capture, preserved_randomness, save_weights, write_checkpoint
 from policies.errors import TrainingDiverged
+from policies.planner import PlannerPolicy
 from policies.selector import SelectorPolicy
 from policies.tracking import MetricsFile, Tracker, finite_or_none
 
@@ -68,7 +69,7 @@ class TrainingMonitor(BaseCallback):
     step loses nothing.
     """
 
-    model: PPO
+    model: OnPolicyAlgorithm
 
     def __init__(
         self,
@@ -133,7 +134,9 @@ class TrainingMonitor(BaseCallback):
         self.best = Best(**progress["best"]) if progress["best"] is not None else None
         self._metrics_bytes: int = progress["metrics_bytes"]
         self._last_written = self._rollout
-        self._means: dict[str, float] | None = None
+        self._ended: list[tuple[float, dict[str, float]]] = []  # reward and terms of what ended in the present rollout
+        self._means: dict[str, float] = {}
+        self._rolled_out = False
         self._snapshot: Snapshot | None = None
         self._clock = time.perf_counter()
 
@@ -168,15 +171,20 @@ class TrainingMonitor(BaseCallback):
         self._between_rollouts()
 
     def _on_step(self) -> bool:
-        rewards, infos = self.locals["rewards"], self.locals["infos"]
-        means = {"rollout/reward": float(np.mean(rewards)), "rollout/reward_std": float(np.std(rewards))}
+        ended = np.flatnonzero(self.locals["dones"]).tolist()
+        infos = self.locals["infos"]
         for term in self._terms:
-            missing = [row for row, info in enumerate(infos) if term not in info]
+            missing = [row for row in ended if term not in infos[row]]
             if missing:
                 raise KeyError(
                     f"the environment's info lacks {term!r} (environment {missing[0]}); it has {', '.join(sorted(infos[missing[0]]))}"
                 )
-            means[f"rollout/{term}"] = float(np.mean([info[term] for info in infos]))
+        self._ended += [(float(self.locals["rewards"][row]), {term: float(infos[row][term]) for term in self._terms}) for row in ended]
+        if not self._ended:
+            return True
+        rewards = [reward for reward, _ in self._ended]
+        means = {"rollout/reward": float(np.mean(rewards)), "rollout/reward_std": float(np.std(rewards))}
+        means |= {f"rollout/{term}": float(np.mean([terms[term] for _, terms in self._ended])) for term in self._terms}
         wrong = [f"{name} = {value}" for name, value in means.items() if not math.isfinite(value)]
         if wrong:
             raise TrainingDiverged(
@@ -186,6 +194,7 @@ class TrainingMonitor(BaseCallback):
         return True
 
     def _on_rollout_end(self) -> None:
+        self._rolled_out = True
         self._snapshot = None  # From here on gradient steps change the weights.
         self._lap("collect")
 
@@ -198,11 +207,11 @@ class TrainingMonitor(BaseCallback):
 
     def _between_rollouts(self) -> None:
         """Record the finished rollout, take a snapshot, validate at an epoch's end and write a checkpoint when due."""
-        if self._means is not None:
+        if self._rolled_out:
             self._lap("update")
             self._rollout += 1
             self._record_rollout(self._means)
-            self._means = None
+            self._ended, self._means, self._rolled_out = [], {}, False
         self._snapshot = self._take_snapshot()
         self._lap("record")
         due = self._rollout - self._last_written >= self._checkpoint_every or not self.checkpoint.exists()
@@ -225,7 +234,7 @@ class TrainingMonitor(BaseCallback):
         self._metrics.write(row)
         self._track(metrics | {f"time/{name}_seconds": value for name, value in asdict(self.seconds).items()})
         if self._task is not None:
-            self._bar.update(self._task, completed=self._rollout, description=f"reward {means['rollout/reward']:.3f}")
+            self._bar.update(self._task, completed=self._rollout, description=f"reward {means.get('rollout/reward', math.nan):.3f}")
 
     def _guard(self, logged: dict[str, float]) -> None:
         wrong = [f"{name} = {logged[name]}" for name in ("train/loss", "train/approx_kl") if not math.isfinite(logged[name])]
@@ -247,7 +256,7 @@ class TrainingMonitor(BaseCallback):
         )
         if better:
             policy = self.model.policy
-            assert isinstance(policy, SelectorPolicy)
+            assert isinstance(policy, SelectorPolicy | PlannerPolicy)
             save_weights(policy, self.folder / BEST_NAME)
             self.best = Best(epoch=epochs, reward=result.reward, evidence_tokens=result.evidence_tokens)
         self._validated_epochs = epochs

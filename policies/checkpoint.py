@@ -23,17 +23,47 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import torch
+from jsonschema import Draft202012Validator
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from stable_baselines3 import PPO
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
 from policies.artefact import Json
 from policies.errors import CheckpointError
+from policies.planner import PlannerPolicy
 from policies.selector import SelectorPolicy
 
 _ENTRY = "resume.json"
+_REPAIR = "move the file away to train from the beginning, or give another folder"
 _FORMAT_VERSION = 1
+_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["format_version", "fingerprint", "random", "environment", "progress"],
+    "properties": {
+        "format_version": {"const": _FORMAT_VERSION},
+        "fingerprint": {"type": "object"},
+        "random": {"type": "object"},
+        "environment": {"type": "object"},
+        "progress": {
+            "type": "object",
+            "required": ["rollout", "validated_epochs", "best", "metrics_bytes"],
+            "properties": {
+                "rollout": {"type": "integer", "minimum": 0},
+                "validated_epochs": {"type": "integer", "minimum": -1},
+                "best": {
+                    "type": ["object", "null"],
+                    "additionalProperties": False,
+                    "required": ["epoch", "reward", "evidence_tokens"],
+                    "properties": {"epoch": {"type": "integer"}, "reward": {"type": "number"}, "evidence_tokens": {"type": "number"}},
+                },
+                "metrics_bytes": {"type": "integer", "minimum": 0},
+            },
+        },
+    },
+}
+"""The document in the entry; the environment and the generators check their own parts."""
 
 
 @runtime_checkable
@@ -125,12 +155,12 @@ class Snapshot:
 class Resumed:
     """A run read from a checkpoint: the model with its environment, the callbacks' state, and the generators to restore last."""
 
-    model: PPO
+    model: OnPolicyAlgorithm
     progress: dict[str, Any]
     random: RandomStates
 
 
-def capture(model: PPO, *, progress: Mapping[str, Json]) -> Snapshot:
+def capture(model: OnPolicyAlgorithm, *, progress: Mapping[str, Json]) -> Snapshot:
     """Take a snapshot at the start of a rollout.
 
     Args:
@@ -157,7 +187,7 @@ def capture(model: PPO, *, progress: Mapping[str, Json]) -> Snapshot:
     )
 
 
-def write_checkpoint(path: Path, model: PPO, *, snapshot: Snapshot, fingerprint: Mapping[str, Json]) -> None:
+def write_checkpoint(path: Path, model: OnPolicyAlgorithm, *, snapshot: Snapshot, fingerprint: Mapping[str, Json]) -> None:
     """Write a checkpoint aside, then rename it; a crash leaves the previous one whole.
 
     Args:
@@ -189,28 +219,24 @@ def write_checkpoint(path: Path, model: PPO, *, snapshot: Snapshot, fingerprint:
     write_atomically(path, buffer.getvalue())
 
 
-def load_checkpoint(path: Path, environment: VecEnv, *, fingerprint: Mapping[str, Json]) -> Resumed:
+def load_checkpoint(
+    path: Path, environment: VecEnv, *, fingerprint: Mapping[str, Json], algorithm: type[OnPolicyAlgorithm] = PPO
+) -> Resumed:
     """Read a checkpoint that this project wrote and put the environment back where it was.
 
     Args:
         path: The file; it contains pickled objects, so it must be one's own.
         environment: A freshly built environment of the same configuration, `Resumable`.
         fingerprint: Settings of the present run, compared with those of the checkpoint.
+        algorithm: What wrote the checkpoint.
 
     Raises:
         CheckpointError: If the file is missing, damaged, of other settings (each named) or does not fit the environment.
     """
     if not isinstance(environment, Resumable):
         raise CheckpointError(f"{type(environment).__name__} has no load_state_dict, so no run can be resumed on it")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            document = json.loads(archive.read(_ENTRY))
-        version, written = document["format_version"], document["fingerprint"]
-        state, progress, generators = document["environment"], document["progress"], RandomStates.from_json(document["random"])
-    except (OSError, zipfile.BadZipFile, KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{path} is not a complete training checkpoint ({error}); start a new run or give another file") from error
-    if version != _FORMAT_VERSION:
-        raise CheckpointError(f"{path} has format version {version}, this program reads {_FORMAT_VERSION}; resume it with its own version")
+    document = _read_document(path)
+    written = document["fingerprint"]
     given = json.loads(json.dumps(dict(fingerprint)))
     differences = [
         f"{name}: {written.get(name)!r} in the checkpoint, {given.get(name)!r} now"
@@ -220,20 +246,37 @@ def load_checkpoint(path: Path, environment: VecEnv, *, fingerprint: Mapping[str
     if differences:
         raise CheckpointError(f"{path} is of a run with other settings; set them back or start a new run. {'; '.join(differences)}")
     try:
-        model = PPO.load(path, env=environment, device="cpu", force_reset=False)
-    except (OSError, zipfile.BadZipFile, KeyError, ValueError, RuntimeError) as error:
-        raise CheckpointError(f"{path} does not fit this environment or is damaged: {error}") from error
-    environment.load_state_dict(state)
-    generators.restore()
-    return Resumed(model=model, progress=progress, random=generators)
+        model = algorithm.load(path, env=environment, device="cpu", force_reset=False)
+        environment.load_state_dict(document["environment"])
+        generators = RandomStates.from_json(document["random"])
+        generators.restore()
+    except Exception as error:  # pickles, arrays and states that somebody else wrote fail in any way
+        raise CheckpointError(f"{path} does not fit this environment or is damaged: {error!r}; {_REPAIR}") from error
+    return Resumed(model=model, progress=document["progress"], random=generators)
 
 
-def save_weights(policy: SelectorPolicy, path: Path) -> None:
+def _read_document(path: Path) -> dict[str, Any]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            document: Any = json.loads(archive.read(_ENTRY))
+    except Exception as error:  # a zip may be cut off, encrypted, or packed in ways that Python does not know
+        raise CheckpointError(f"{path} is not a complete training checkpoint ({error}); {_REPAIR}") from error
+    version = document.get("format_version") if isinstance(document, dict) else None
+    if isinstance(version, int) and version != _FORMAT_VERSION:
+        raise CheckpointError(f"{path} has format version {version}, this program reads {_FORMAT_VERSION}; resume it with its own version")
+    problems = [f"{found.json_path}: {found.message[:200]}" for found in Draft202012Validator(_SCHEMA).iter_errors(document)]
+    if problems:
+        raise CheckpointError(f"{path} is not a complete training checkpoint ({'; '.join(problems)}); {_REPAIR}")
+    assert isinstance(document, dict)
+    return document
+
+
+def save_weights(policy: SelectorPolicy | PlannerPolicy, path: Path) -> None:
     """Write the network's weights as safetensors, aside and renamed."""
     write_atomically(path, save({name: tensor.detach().contiguous() for name, tensor in policy.network.state_dict().items()}))
 
 
-def load_weights(policy: SelectorPolicy, path: Path) -> None:
+def load_weights(policy: SelectorPolicy | PlannerPolicy, path: Path) -> None:
     """Load weights written by `save_weights` (or of an export) into a policy of the same layout.
 
     Raises:
@@ -242,7 +285,7 @@ def load_weights(policy: SelectorPolicy, path: Path) -> None:
     try:
         policy.network.load_state_dict(load_file(path))
     except (OSError, SafetensorError, RuntimeError) as error:
-        raise CheckpointError(f"{path} does not hold the weights of this selector: {error}") from error
+        raise CheckpointError(f"{path} does not hold the weights of this policy: {error}") from error
 
 
 def write_atomically(path: Path, data: bytes) -> None:

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
 from policies.callbacks import TrainingMonitor
 from policies.errors import TrainingStopped
+from policies.planner import PlannerPolicy
 from policies.selector import SelectorPolicy
 
 
@@ -98,7 +101,38 @@ def build_ppo(environment: VecEnv, *, settings: PPOSettings, policy_options: dic
     )
 
 
-def train(model: PPO, *, rollouts: int, monitor: TrainingMonitor) -> None:
+def build_masked_ppo(environment: VecEnv, *, settings: PPOSettings, n_steps: int, policy_options: dict[str, Any], seed: int) -> MaskablePPO:
+    """Return PPO with masked actions and a fresh planner on the CPU; seeds as `build_ppo` does.
+
+    Args:
+        environment: Tool-planning environments, as many as ``settings.rollout_size``, with ``action_masks``.
+        settings: Hyperparameters.
+        n_steps: Steps of each environment per rollout.
+        policy_options: Keyword arguments of `PlannerPolicy`.
+        seed: Seed of the run.
+    """
+    return MaskablePPO(
+        PlannerPolicy,
+        environment,
+        learning_rate=settings.learning_rate,
+        n_steps=n_steps,
+        batch_size=settings.minibatch_size,
+        n_epochs=settings.update_epochs,
+        gamma=settings.gamma,
+        gae_lambda=settings.gae_lambda,
+        clip_range=settings.clip_range,
+        normalize_advantage=settings.normalize_advantage,
+        ent_coef=settings.entropy_coefficient,
+        vf_coef=settings.value_coefficient,
+        max_grad_norm=settings.max_grad_norm,
+        policy_kwargs=dict(policy_options),
+        seed=seed,
+        device="cpu",
+        verbose=0,
+    )
+
+
+def train(model: OnPolicyAlgorithm, *, rollouts: int, monitor: TrainingMonitor) -> None:
     """Train until ``rollouts`` rollouts are done, counting those of the run that ``model`` was resumed from.
 
     Args:

@@ -35,6 +35,8 @@ from policies.inference import Selector
 from policies.selector import SelectorPolicy
 from policies.training import build_ppo
 from tests.bench_door import door_overhead_seconds, warm_lookups_per_second
+from tests.bench_retrieval import retrieval_seconds
+from tests.bench_tables import N_ROWS, table_speeds
 
 N_ENVS = 16
 ANSWER_SECONDS = 0.05
@@ -57,9 +59,11 @@ def main() -> None:
         bench.selection,
         door_lookups,
         door_overhead,
+        retrieval,
     ):
         table.add_row(*row())
     Console().print(table)
+    Console().print(tables_on_a_million_rows())
     if arguments.whole:
         print(f"python train.py in a fresh folder: {whole_run():.0f} s (aim: under 180 s on two idle cores)")
 
@@ -199,6 +203,16 @@ class Bench:
         return ["selection with the exported policy, seven memories", f"{median(times) * 1e3:.3f} ms", "", "", "≤ 1 ms"]
 
 
+def tables_on_a_million_rows() -> Table:
+    table = Table(title=f"Analytic tools on {N_ROWS:,} rows of ten columns, medians", title_justify="left")
+    for name in ("what", "tool", "compared with", "ratio", "aim"):
+        table.add_column(name)
+    with tempfile.TemporaryDirectory() as folder:
+        for row in table_speeds(Path(folder)):
+            table.add_row(*row)
+    return table
+
+
 def door_lookups() -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         return ["warm look-ups through the door, a second, by batch", f"{warm_lookups_per_second(Path(folder)):.0f}", "", "", "≥ 20,000"]
@@ -207,6 +221,14 @@ def door_lookups() -> list[str]:
 def door_overhead() -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         return ["the door's overhead over a direct call", f"{door_overhead_seconds(Path(folder)) * 1e3:.2f} ms", "", "", "< 1 ms"]
+
+
+def retrieval() -> list[str]:
+    seconds = retrieval_seconds()
+    product = seconds.pop("text product")
+    name, slowest = max(seconds.items(), key=lambda item: item[1])
+    what = f"retrieval tools over 100,000 events, a fifth with images: {name}"
+    return [what, f"{slowest * 1e3:.0f} ms", f"text product {product * 1e3:.0f} ms", f"{slowest / product:.1f} ×", "≤ 50 ms"]
 
 
 def whole_run() -> float:

@@ -6,8 +6,10 @@ from typing import Any
 import pytest
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
+from pydantic import ValidationError
 
 from envs.settings import CONFIGS, Settings, default_settings
+from memory.adamm.settings import AdaMMSettings
 
 GROUP_FILES = sorted(path for path in CONFIGS.rglob("*.yaml") if path.parent != CONFIGS)
 
@@ -37,6 +39,33 @@ def test_every_option_composes_and_fits_the_settings(path: Path) -> None:
 
 def test_the_defaults_are_the_same_without_hydra() -> None:
     assert Settings.model_validate(composed("train")) == default_settings()
+
+
+@pytest.mark.parametrize("memory", ["hive", "adamm", "both"])
+def test_an_option_that_builds_upon_another_is_the_same_without_hydra(memory: str) -> None:
+    settings = Settings.model_validate(composed("train", f"memory={memory}"))
+    assert settings == default_settings(memory=memory)
+    assert settings.memory.builder == memory and settings.memory.bank == default_settings().memory.bank
+
+
+def test_adamm_has_the_values_of_its_paper() -> None:
+    assert default_settings(memory="both").memory.adamm_memory == AdaMMSettings(
+        min_support=4,
+        min_all_conf=0.60,
+        min_ext_conf=0.80,
+        max_tested=100_000,
+        episode_threshold=0.60,
+        topic_threshold=0.65,
+        text_weight=0.60,
+        visual_weight=0.40,
+        gap_days=1,
+        captions="model",
+    )
+
+
+def test_a_part_without_settings_is_refused() -> None:
+    with pytest.raises(ValidationError, match=r"memory.adamm must be given with builder=both: choose memory=both"):
+        default_settings(memory={"builder": "both"})
 
 
 def test_the_paper_differs_from_the_default_in_two_values() -> None:

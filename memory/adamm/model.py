@@ -39,15 +39,17 @@ class Schema:
     attributes: tuple[str, ...]
 
 
-EventKind = Literal["discovered", "extended", "merged", "subsumed", "rejected", "capped"]
+EventKind = Literal["discovered", "extended", "merged", "rejected", "capped"]
 
 
 @dataclass(frozen=True)
 class SchemaEvent:
     """Why a schema exists or does not: what happened after which round, to which attributes.
 
-    ``schema`` is the schema's number, None where there is none (capped). ``measure`` names what decided (``all_conf``, ``ext_conf``,
-    ``supp``, ``tested``) and ``value`` is what it was.
+    ``schema`` is the number of the schema that was discovered, extended, dropped as merged, or contained in the rejected set; None
+    where the round's search was capped. ``attributes`` are the schema's after the event, or the rejected set. ``measure`` and ``value``:
+    ``all_conf`` of a discovery; ``ext_conf`` of an extension or rejection; ``into`` and the number of the schema merged into;
+    ``tested`` and how many sets a capped round had tested.
     """
 
     round_order: int

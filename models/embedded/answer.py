@@ -42,7 +42,7 @@ class Answerer:
         self._pictures = pictures
 
     def answer(self, inputs: AnswerInputs) -> str:
-        """Answer one question."""
+        """Answer one question; its evidence are memories, not steps."""
         asked = parse_question(inputs.question)
         evidence = read_evidence(inputs.memories, self._reader)
         if not evidence.statements and not evidence.pictures:

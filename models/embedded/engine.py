@@ -14,20 +14,27 @@ from typing import Any
 
 from models.embedded.answer import Answerer
 from models.embedded.caption import caption
+from models.embedded.describe import describe
+from models.embedded.extract import extract
 from models.embedded.ground import ground
+from models.embedded.instantiate import instantiate
 from models.embedded.judge import judge, outcome
 from models.embedded.memorise import memorise
 from models.embedded.ocr import TextReader
 from models.embedded.pictures import PictureMatcher
+from models.embedded.plan import plan
+from models.embedded.steps import answer_from_tables, with_all_memories
+from models.embedded.table import table
 from models.embedded.window import read_window
 from models.encoders.types import ImageEncoder
 from models.errors import BackendError
 from models.requests import Reply, Request, TextPart, TokenCounter, Usage
 from models.store import ContentStore
+from models.tasks.answer import AnswerInputs
 
 
 class EmbeddedEngine:
-    """A `Backend` for the tasks memorise, caption, ground and answer.
+    """A `Backend` for building both memories (memorise, caption, ground; extract, table, describe), answering and judging.
 
     Recognised text and picture vectors are kept in ``store`` by picture content, so no picture is read twice.
     """
@@ -36,15 +43,20 @@ class EmbeddedEngine:
         self._counter = counter
         self._image_encoder_id = image_encoder.id
         self._reader = TextReader(store)
-        answerer = Answerer(self._reader, pictures=PictureMatcher(image_encoder, reader=self._reader))
+        self._answerer = Answerer(self._reader, pictures=PictureMatcher(image_encoder, reader=self._reader))
         self._count = lru_cache(maxsize=100_000)(counter.count_text)
         self._tasks: dict[str, Callable[[Any], str]] = {
             "memorise": lambda inputs: memorise(inputs, reader=self._reader, count=self._count),
             "caption": lambda inputs: caption(inputs, reader=self._reader),
             "ground": lambda inputs: ground(inputs, reader=self._reader),
+            "extract": lambda inputs: extract(inputs, reader=self._reader),
+            "table": table,
+            "describe": describe,
             "judge": judge,
             "outcome": outcome,
-            "answer": lambda inputs: answerer.answer(read_window(inputs, count_text=self._count, counter=counter)),
+            "plan": plan,
+            "instantiate": instantiate,
+            "answer": self._answer,
         }
 
     @cached_property
@@ -76,6 +88,11 @@ class EmbeddedEngine:
             )
         for position, request in enumerate(requests):
             yield position, self._reply(request)
+
+    def _answer(self, inputs: AnswerInputs) -> str:
+        from_tables = answer_from_tables(inputs) if inputs.steps else ""
+        window = read_window(with_all_memories(inputs), count_text=self._count, counter=self._counter)
+        return from_tables or self._answerer.answer(window)
 
     def _reply(self, request: Request) -> Reply:
         started = time.perf_counter()

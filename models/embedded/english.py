@@ -11,7 +11,7 @@ from models.embedded.word_lists import word_list
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d+(?:[.,:/-]\d+)*")
 _POSSESSIVE = re.compile(r"['’]s?$")
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?:[\"'”’)\]]+)?\s+(?=[\"'“‘(\[]?[A-Z0-9])")
-_ABBREVIATION = re.compile(r"\b(?:mr|mrs|ms|dr|prof|st|no|vs|e\.g|i\.e|approx|jr|sr|\b[a-z])\.$", re.IGNORECASE)
+_ABBREVIATION = re.compile(r"\b(?:mr|mrs|ms|dr|prof|st|no|vs|e\.g|i\.e|approx|jr|sr|(?<!\d )(?<!/)[a-z])\.$", re.IGNORECASE)
 _PORTER = PorterStemmer()
 
 FUNCTION_WORDS = word_list("function")

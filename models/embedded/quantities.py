@@ -91,12 +91,13 @@ _DIMENSIONS = {
     "length": "m km cm mm mi ft mile miles metre metres meter meters kilometre kilometres kilometer kilometers feet inch inches",
     "volume": "l ml cl litre litres liter liters",
     "temperature": "°c °f degrees",
+    "pressure": "bar mbar pa hpa kpa psi",
 }
 _DIMENSION_OF = {unit: name for name, units in _DIMENSIONS.items() for unit in units.split()}
 
 
 def dimension_of(unit: str) -> str:
-    """What a unit measures: money, time, mass, length, volume or temperature; "" for other units and none."""
+    """What a unit measures: money, time, mass, length, volume, temperature or pressure; "" for other units and none."""
     return _DIMENSION_OF.get(unit.casefold().replace(" ", ""), "")
 
 
@@ -106,7 +107,7 @@ def _label_before(text: str, found: tuple[Quantity, ...]) -> bool:
 
 def _is_unit(word: str) -> bool:
     plain = word.casefold()
-    if word in {"%"} or word.startswith("°") or (len(plain) <= 2 and plain not in FUNCTION_WORDS) or word.isupper():
+    if word in {"%"} or word.startswith("°") or dimension_of(word) or (len(plain) <= 2 and plain not in FUNCTION_WORDS) or word.isupper():
         return True
     tags = lemmas(plain)
     return plain not in FUNCTION_WORDS and (not tags or "NOUN" in tags)

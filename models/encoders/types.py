@@ -1,7 +1,7 @@
 """The protocols of the encoders."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ class ImageEncoder(Protocol):
         """Encode to (len(pictures), d) float32, unit norm."""
 
 
+@runtime_checkable
 class TextImageEncoder(TextEncoder, ImageEncoder, Protocol):
     """Text and pictures to unit vectors of one space, so that a text can be compared with a picture."""
 

@@ -4,6 +4,7 @@ import base64
 import io
 import logging
 import re
+from dataclasses import replace
 from typing import Any
 
 from openai import APIError, APIStatusError, AsyncOpenAI
@@ -36,7 +37,8 @@ async def check_server(client: AsyncOpenAI, settings: OpenAISettings, dialect: D
         RequestRefused: the model takes no pictures, or fewer than ``n_images``.
         BackendError: any other refusal.
     """
-    client = client.with_options(max_retries=min(_RETRIES, settings.max_retries))
+    settings = replace(settings, max_retries=min(_RETRIES, settings.max_retries))
+    client = client.with_options(max_retries=settings.max_retries)
     asked = "start-up check"
     try:
         await _check_model(client, settings)
@@ -69,7 +71,7 @@ async def _check_model(client: AsyncOpenAI, settings: OpenAISettings) -> None:
         logger.warning("%s lists no models; whether it serves %s shows at the first request", settings.base_url, settings.model)
     elif settings.model not in names:
         shown = ", ".join(names[:_SHOWN_MODELS]) + (f" and {len(names) - _SHOWN_MODELS} more" if len(names) > _SHOWN_MODELS else "")
-        raise AccessRefused(f"{settings.base_url} does not serve model={settings.model!r}; it serves {shown}")
+        raise AccessRefused(f"{settings.base_url} does not serve model={settings.model!r}; it serves {shown}; correct model")
 
 
 async def _probe(client: AsyncOpenAI, dialect: Dialect, n_images: int) -> None:

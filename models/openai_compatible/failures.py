@@ -61,8 +61,10 @@ def explain(error: APIError, *, asked: str, length: str, server: ServerSettings,
     if not isinstance(error, APIStatusError):
         return BackendUnavailable(f"{asked}: {at} broke off: {words}; look at the server's log")
     if isinstance(error, AuthenticationError | PermissionDeniedError):
-        which = f"the key in {server.api_key_env}" if server.api_key_env else "a call without a key: name the key's variable in api_key_env"
-        return AccessRefused(f"{asked}: {at} refuses {which} (HTTP {error.status_code}): {words}")
+        name = server.api_key_env
+        which = f"the key in {name}" if name else "a call without a key"
+        repair = f"put a valid key into {name}" if name else "name the key's variable in api_key_env"
+        return AccessRefused(f"{asked}: {at} refuses {which} (HTTP {error.status_code}): {words}; {repair}")
     if error.code == "insufficient_quota":
         return AccessRefused(f"{asked}: the account behind {server.api_key_env} at {at} has no quota left: {words}")
     if is_too_long(error):

@@ -137,7 +137,7 @@ def test_question_images_show_a_part_of_the_picture_in_the_clue_round(dataset: D
                     colours = [np.asarray(picture.convert("RGB"), dtype=np.float64).reshape(-1, 3) for picture in (whole, part)]
                 background = np.median(colours[0], axis=0)
                 ratio = np.median(colours[1], axis=0) / background
-                assert np.all((ratio > 0.65) & (ratio <= 1.01))
+                assert np.all((ratio > 0.65) & (ratio <= 1.07))  # every other row of a dashboard is up to 6 % darker
                 assert np.ptp(ratio) < 0.03
 
 
@@ -235,7 +235,7 @@ def _source(seed: int) -> Source:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_dashboard_fields_are_logged_in_three_other_rounds_with_other_values(seed: int) -> None:
+def test_dashboard_fields_are_logged_together_in_three_other_rounds_with_other_values(seed: int) -> None:
     source = _source(seed)
     boards = [content for content in source.contents if not hasattr(content.share.kind, "labels")]
     assert len(boards) == 3
@@ -246,6 +246,7 @@ def test_dashboard_fields_are_logged_in_three_other_rounds_with_other_values(see
             logged = [dict(log.readings)[label] for log in logs if label in dict(log.readings)]
             assert len(logged) >= 3
             assert value not in logged
+        assert sum(len(log.readings) == len(board.rows) for log in logs) >= 3
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -284,7 +285,8 @@ def test_gold_numbers_follow_from_the_world(seed: int) -> None:
             days = [date.fromisoformat(p.date) for p in placed]
             assert asked.answer == f"{(days[1] - days[0]).days} days"
             seen["days"] += 1
-    assert {"average", "lowest", "days"} <= set(seen)
+    assert {"average", "days"} <= set(seen)
+    assert len(seen) >= 6
 
 
 def test_every_wording_tells_what_its_sentence_is_asked_about() -> None:

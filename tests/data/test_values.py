@@ -26,6 +26,7 @@ from data.values import format_number
         (Decimal("19.999"), "20"),
         (1e-9, "0"),
         (1e6, "1000000"),  # never an exponent
+        (-1e30, f"-1{'0' * 30}"),
     ],
 )
 def test_format(value: float, text: str) -> None:

@@ -41,7 +41,7 @@ def evaluate(run: Path, folder: Path, *arguments: str) -> subprocess.CompletedPr
 def test_overrides_that_would_mislead_are_refused(run: Path, tmp_path: Path, arguments: list[str], message: str) -> None:
     done = evaluate(run, tmp_path, *arguments)
     assert done.returncode == 1
-    assert message in done.stdout
+    assert message in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
 
 
@@ -53,7 +53,7 @@ def test_changed_data_is_refused(run: Path, root: Path, tmp_path: Path) -> None:
         content["human-annotated QAs"][0]["answer"] = "something else"
         dialogue.write_text(json.dumps(content))
         done = evaluate(run, tmp_path)
-        assert (done.returncode, "has changed since" in done.stdout) == (1, True), done.stdout + done.stderr
+        assert (done.returncode, "has changed since" in done.stderr) == (1, True), done.stdout + done.stderr
     finally:
         dialogue.write_text(kept)
 
@@ -63,10 +63,10 @@ def test_an_unfinished_run_and_damaged_settings_are_told(run: Path, tmp_path: Pa
     shutil.copytree(run, broken)
     (broken / "settings.json").write_text('{"seed": 0')
     done = evaluate(broken, tmp_path / "a")
-    assert (done.returncode, "does not hold a run's settings" in done.stdout) == (1, True)
+    assert (done.returncode, "does not hold a run's settings" in done.stderr) == (1, True)
     shutil.rmtree(broken / "selector")
     done = evaluate(broken, tmp_path / "b")
-    assert (done.returncode, "cannot be read" in done.stdout) == (1, True)
+    assert (done.returncode, "cannot be read" in done.stderr) == (1, True)
 
 
 def test_recall_is_measured(run: Path, root: Path, tmp_path: Path) -> None:
@@ -79,5 +79,5 @@ def test_recall_is_measured(run: Path, root: Path, tmp_path: Path) -> None:
 def test_a_refused_resume_leaves_the_run_as_it_was(run: Path, root: Path) -> None:
     before = {name: (run / name).read_bytes() for name in ("settings.json", "manifest.json", "split.json")}
     done = call("train.py", root, run, "algo.epochs=1", "policy.threshold=0.9")
-    assert (done.returncode, "policy.threshold" in done.stdout) == (1, True), done.stdout
+    assert (done.returncode, "policy.threshold" in done.stderr) == (1, True), done.stderr
     assert before == {name: (run / name).read_bytes() for name in before}

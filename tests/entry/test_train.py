@@ -144,7 +144,7 @@ def test_bad_settings_are_told_at_once_and_nothing_is_trained(root: Path, argume
     done = call("train.py", root, run, *arguments)
     assert done.returncode == 1
     for message in messages:
-        assert message in done.stdout
+        assert message in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     assert not (run / "checkpoints").exists()
 

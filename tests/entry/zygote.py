@@ -7,65 +7,98 @@ the process id of the run, and its exit status when it has ended; what the run p
 import json
 import os
 import runpy
+import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}  # a fork has only the thread that forked
 """Environment of a process that forks."""
 
-
-@dataclass(frozen=True)
-class Run:
-    """A run of ``train.py`` that was started and has perhaps ended."""
-
-    process: subprocess.Popen[str]
-    folder: Path
-    pid: int
-
-    def wait(self) -> subprocess.CompletedProcess[str]:
-        """Wait for its end; the return code of a killed run is the signal's negative number."""
-        assert self.process.stdout is not None
-        code = os.waitstatus_to_exitcode(int(self.process.stdout.readline()))
-        return subprocess.CompletedProcess([], code, *((self.folder / name).read_text() for name in ("stdout", "stderr")))
+Finished = subprocess.CompletedProcess[str]
 
 
 class Zygote:
     """Starts runs, one at a time."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
-        self._process = process
+        assert process.stdin is not None and process.stdout is not None
+        self._jobs, self._reports = process.stdin, process.stdout
+        self._folder = Path()
+        self._pid: int | None = None
 
-    def start(self, arguments: list[str], folder: Path, **environment: str) -> Run:
+    def start(self, arguments: list[str], folder: Path, **environment: str) -> None:
         """Start ``train.py`` with ``arguments``; what it prints goes into ``folder``."""
-        assert self._process.stdin is not None and self._process.stdout is not None
+        self.kill()  # what a failed test left behind
         folder.mkdir(exist_ok=True)
-        job = {"arguments": arguments, "folder": str(folder), "environment": environment}
-        self._process.stdin.write(json.dumps(job) + "\n")
-        self._process.stdin.flush()
-        return Run(self._process, folder, int(self._process.stdout.readline()))
+        self._jobs.write(json.dumps({"arguments": arguments, "folder": str(folder), "environment": environment}) + "\n")
+        self._jobs.flush()
+        self._folder, self._pid = folder, int(self._reports.readline())
 
-    def run(self, arguments: list[str], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        """Wait until something is so, or the run has ended."""
+        while not condition() and Path(f"/proc/{self._pid}").exists():
+            time.sleep(0.002)
+
+    def wait(self) -> Finished:
+        """Wait for the run's end; the return code of a killed run is the signal's negative number."""
+        code = os.waitstatus_to_exitcode(int(self._reports.readline()))
+        self._pid = None
+        return Finished([], code, *((self._folder / name).read_text() for name in ("stdout", "stderr")))
+
+    def kill(self) -> Finished | None:
+        """Kill the run with SIGKILL, if there is one that was not waited for."""
+        if self._pid is None:
+            return None
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
+        return self.wait()
+
+    def run(self, arguments: list[str], folder: Path, **environment: str) -> Finished:
         """Start a run and wait for its end."""
-        return self.start(arguments, folder, **environment).wait()
+        self.start(arguments, folder, **environment)
+        return self.wait()
 
 
 @contextmanager
-def zygote() -> Iterator[Zygote]:
+def started_zygote() -> Iterator[Zygote]:
     command = [sys.executable, "-m", "tests.entry.zygote"]
     environment = os.environ | ONE_THREAD
     with subprocess.Popen(command, cwd=CHECKOUT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        yield Zygote(process)
-        process.stdin.close()
+        zygote = Zygote(process)
+        try:
+            yield zygote
+        finally:
+            zygote.kill()
+            process.kill()
+
+
+def run(arguments: list[str]) -> NoReturn:
+    """Run train.py and end this process as Python would, but for the exit of libraries: they wait for threads that a fork lacks."""
+    sys.argv = ["train.py", *arguments]
+    code: int | str | None = 0
+    try:
+        runpy.run_path("train.py", run_name="__main__")
+    except SystemExit as end:
+        code = end.code
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else 1)
 
 
 def main() -> None:
     # What train.py imports at its start, and what its libraries import later.
     import matplotlib.figure  # noqa: F401
+    import sentence_transformers  # noqa: F401
     import torch._dynamo  # noqa: F401
 
     import train  # noqa: F401
@@ -77,9 +110,7 @@ def main() -> None:
             for number, name in ((1, "stdout"), (2, "stderr")):
                 os.dup2(os.open(Path(job["folder"], name), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
             os.environ.update(job["environment"])
-            sys.argv = ["train.py", *job["arguments"]]
-            runpy.run_path("train.py", run_name="__main__")
-            return
+            run([*job["arguments"]])
         print(pid, flush=True)
         print(os.waitpid(pid, 0)[1], flush=True)
 

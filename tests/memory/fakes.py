@@ -141,3 +141,11 @@ def two_sessions(folder: Path) -> History:
             ),
         ),
     )
+
+
+def sign(folder: Path) -> None:
+    """Make the manifest agree with the files, as whoever forges a bank would."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for name in manifest["files"]:
+        manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(manifest))

@@ -127,7 +127,7 @@ def test_everything_that_matters_makes_another_bank(tmp_path: Path) -> None:
     draw(tmp_path / "a.png", 210, 100)
     folders |= {renamed.folder, build(history, root, KeywordModel()).folder}
     assert len(folders) == 4
-    assert {folder.name.rpartition("-")[0] for folder in folders} == {"a_dialogue_with_odd_signs"}
+    assert {folder.name.rpartition("-")[0] for folder in folders} == {"a_dialogue_with_odd_signs-hive"}
 
 
 def _grown(history: History) -> History:

@@ -1,9 +1,9 @@
 """Tests of banks on disk: damage, foreign content, and the locked-down connection."""
 
-import hashlib
 import json
 import os
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import duckdb
@@ -12,10 +12,11 @@ import pytest
 
 from data.history import History
 from memory.bank import MemoryBank
-from memory.bank_tables import READ_ONLY
+from memory.build import open_bank
+from memory.duckdb_file import READ_ONLY
 from memory.errors import BankError
-from memory.persistence import identify, open_bank
-from tests.memory.fakes import SETTINGS, KeywordModel, build, two_sessions
+from memory.identity import BankIdentity, identify
+from tests.memory.fakes import SETTINGS, KeywordModel, build, sign, two_sessions
 
 
 @pytest.fixture
@@ -31,15 +32,11 @@ def bank(history: History, tmp_path: Path) -> MemoryBank:
 
 
 def _open(history: History, bank: MemoryBank) -> MemoryBank:
-    return open_bank(bank.folder.parent, history, identify(history, settings=SETTINGS, encoder_id="hash-16", model_id="keywords"))
+    return open_bank(bank.folder.parent, history, _identity(history))
 
 
-def _sign(folder: Path) -> None:
-    """Make the manifest agree with the files, as whoever forges a bank would."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    for name in manifest["files"]:
-        manifest["files"][name] = hashlib.sha256((folder / name).read_bytes()).hexdigest()
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+def _identity(history: History, model_id: str = "keywords") -> BankIdentity:
+    return identify("hive", history, settings=asdict(SETTINGS), encoder_id="hash-16", model_id=model_id)
 
 
 def test_files(bank: MemoryBank) -> None:
@@ -99,7 +96,7 @@ def test_a_broken_manifest(history: History, bank: MemoryBank, text: str) -> Non
 
 
 def test_a_missing_bank(history: History, bank: MemoryBank, tmp_path: Path) -> None:
-    identity = identify(history, settings=SETTINGS, encoder_id="hash-16", model_id="another")
+    identity = _identity(history, "another")
     with pytest.raises(BankError, match="no memory bank"):
         open_bank(tmp_path / "banks", history, identity)
     (bank.folder / "manifest.json").unlink()
@@ -134,7 +131,7 @@ def test_a_foreign_bank(history: History, bank: MemoryBank, field: str, value: o
 def test_forged_rows_are_refused(history: History, bank: MemoryBank, statement: str, problem: str) -> None:
     with duckdb.connect(str(bank.folder / "bank.duckdb")) as database:
         database.execute(statement)
-    _sign(bank.folder)
+    sign(bank.folder)
     with pytest.raises(BankError, match=rf"(?s)damaged memory bank.*{problem}"):
         _open(history, bank)
 
@@ -143,14 +140,14 @@ def test_forged_vectors_are_refused(history: History, bank: MemoryBank) -> None:
     path = bank.folder / "summary_vectors.npy"
     for vectors in (np.zeros((2, 16), np.float32), np.zeros((3, 16)), np.full((3, 16), np.nan, np.float32), np.array([{}], object)):
         np.save(path, vectors, allow_pickle=True)
-        _sign(bank.folder)
+        sign(bank.folder)
         with pytest.raises(BankError, match=r"summary_vectors.npy: damaged memory bank"):
             _open(history, bank)
 
 
 def test_not_a_database(history: History, bank: MemoryBank) -> None:
     (bank.folder / "bank.duckdb").write_bytes(os.urandom(5000))
-    _sign(bank.folder)
+    sign(bank.folder)
     with pytest.raises(BankError, match=r"bank.duckdb: damaged memory bank"):
         _open(history, bank)
 

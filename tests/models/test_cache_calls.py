@@ -27,6 +27,16 @@ def test_a_path_or_a_url_names_a_cache(where: str | Path, url: str) -> None:
     assert str(cache_url(where)) == url
 
 
+@pytest.mark.parametrize("where", ["file:c.sqlite?mode=memory", ":memory:", "a?mode=ro#b%20/c.sqlite"])
+def test_a_path_that_sqlite_could_misread_is_a_file_like_any_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    cache = CallCache(where, mode="read_write")
+    cache.put([call("a")], replace=False)
+    cache.close()
+    assert (tmp_path / where).stat().st_size > 0
+    assert len(CallCache(where, mode="read_only").get([call("a").key])) == 1
+
+
 @pytest.mark.parametrize("where", [f"postgresql://me:{SECRET}@db/calls", f"postgresql://db/calls?user=me&password={SECRET}"])
 def test_a_url_with_a_password_is_refused_and_not_repeated(where: str) -> None:
     with pytest.raises(CacheError, match="holds a password; leave it out and set PGPASSWORD") as error:

@@ -199,6 +199,37 @@ def test_damaged_checkpoints_give_one_clear_error(tmp_path: Path, damage: str) -
         load_checkpoint(path, SmallRun().environment, fingerprint=FINGERPRINT)
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ([], [1, 2], "is not of type 'object'"),
+        (["fingerprint"], "x", r"\$\.fingerprint: 'x' is not of type 'object'"),
+        (["progress"], {}, "'rollout' is a required property.*'metrics_bytes' is a required property"),
+        (["progress", "best"], {"epoch": 1}, r"\$\.progress\.best: 'reward' is a required property"),
+        (["environment"], {"questions": 7}, "does not fit this environment or is damaged: KeyError"),
+        (["random"], {}, "does not fit this environment or is damaged: KeyError"),
+        (["random", "torch"], "00ff", "does not fit this environment or is damaged: RuntimeError"),
+        (["random", "numpy"], ["MT19937", [-1], 0, 0, 0.0], "does not fit this environment or is damaged: OverflowError"),
+    ],
+)
+def test_foreign_json_in_a_checkpoint_is_one_clear_error(tmp_path: Path, place: list[str], value: Any, message: str) -> None:
+    straight(tmp_path)
+    path = tmp_path / "resume.zip"
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    document = {"": json.loads(entries["resume.json"])}
+    inner, *names = ["", *place][::-1]
+    part = document
+    for name in names[::-1]:
+        part = part[name]
+    part[inner] = value
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in (entries | {"resume.json": json.dumps(document[""]).encode()}).items():
+            archive.writestr(name, content)
+    with pytest.raises(CheckpointError, match=f"{message}.*move the file away"):
+        load_checkpoint(path, SmallRun().environment, fingerprint=FINGERPRINT)
+
+
 def test_an_environment_without_a_state_is_refused() -> None:
     run = SmallRun()
     model = run.build()

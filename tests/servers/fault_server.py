@@ -17,6 +17,7 @@ The script is a list of faults, set with ``PUT /script``; the first that applies
 
 Each may carry ``match`` (a text that the request's body must contain) and ``times`` (how often it applies; always if absent).
 Log lines are JSON: ``{"event": "received" | "finished", "id": SHA-256 of messages, "at": seconds, "status": …}``.
+``GET /quiet`` answers when no other connection is open: after a client was killed, all that it sent is in the log then.
 """
 
 import argparse
@@ -47,13 +48,28 @@ class FaultServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, port: int, log: Path, *, delay: float, api_key: str | None) -> None:
+    def __init__(self, port: int, log: Path, *, delay: float, api_key: str | None, echo: bool) -> None:
         super().__init__(("127.0.0.1", port), Handler)
         self.lock = threading.Lock()
         self.script: list[dict[str, Any]] = []
         self.delay = delay
         self.api_key = api_key
+        self.echo = echo
+        self.n_open = 0
         self._log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Count a connection before the next is accepted."""
+        with self.lock:
+            self.n_open += 1
+        super().process_request(request, client_address)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            with self.lock:
+                self.n_open -= 1
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Pass over clients that were killed; print anything else."""
@@ -95,6 +111,11 @@ class Handler(BaseHTTPRequestHandler):
         self._send(200, {})
 
     def do_GET(self) -> None:
+        if self.path == "/quiet":
+            while self.server.n_open > 1:
+                time.sleep(0.005)
+            self._send(200, {})
+            return
         if self._refuses_key():
             return
         if self.path == "/v1/models":
@@ -118,7 +139,7 @@ class Handler(BaseHTTPRequestHandler):
         if fault and self._failed(fault):
             self.server.write("failed", id_, fault=fault["fault"])
             return
-        reply = embeddings(body) if self.path == "/v1/embeddings" else chat_completion(body, id_, fault)
+        reply = embeddings(body) if self.path == "/v1/embeddings" else chat_completion(body, id_, fault, echo=self.server.echo)
         try:
             if body.get("stream"):
                 self._stream(reply, fault, with_usage=bool(body.get("stream_options")))
@@ -216,11 +237,15 @@ class Handler(BaseHTTPRequestHandler):
         self._send(status, {"error": {"message": message, "type": "injected", **more}}, headers)
 
 
-def chat_completion(body: dict[str, Any], id_: str, fault: dict[str, Any] | None) -> dict[str, Any]:
-    """The deterministic reply: words drawn by the request's hash, or JSON that fits the schema asked for."""
+def chat_completion(body: dict[str, Any], id_: str, fault: dict[str, Any] | None, *, echo: bool) -> dict[str, Any]:
+    """The deterministic reply: words drawn by the request's hash, or JSON of such words that fits the schema asked for.
+
+    With ``echo`` they are words of the request, and many: an answer then scores by what the request shows.
+    """
     kind = fault["fault"] if fault else None
     seed = int(id_[:8], 16)
     schema = schema_of(body)
+    vocabulary = " ".join(texts_of(body)).split() if echo else WORDS
     reason = "stop"
     if kind == "text":
         text, reason = fault["text"], fault.get("finish_reason", "stop")
@@ -229,9 +254,9 @@ def chat_completion(body: dict[str, Any], id_: str, fault: dict[str, Any] | None
     elif kind == "wrong_schema":
         text = json.dumps({"unexpected": True})
     elif schema is not None:
-        text = json.dumps(instance(schema, seed))
+        text = json.dumps(instance(schema, seed, vocabulary))
     else:
-        text = words(seed, 3)
+        text = words(seed, 60 if echo else 3, vocabulary)
     choices = [] if kind == "empty_choices" else [{"index": 0, "finish_reason": reason, "message": {"role": "assistant", "content": text}}]
     reply: dict[str, Any] = {"id": f"chat-{id_[:8]}", "object": "chat.completion", "created": 0, "model": body["model"], "choices": choices}
     if kind != "no_usage":
@@ -258,20 +283,22 @@ def schema_of(body: dict[str, Any]) -> dict[str, Any] | None:
     return json.JSONDecoder().raw_decode(found[-1].strip())[0] if found else None
 
 
-def instance(schema: dict[str, Any], seed: int) -> Any:
+def instance(schema: dict[str, Any], seed: int, vocabulary: list[str]) -> Any:
     """A value that fits the schema (the few keywords that the tasks use), different for different seeds."""
     if "anyOf" in schema:
-        return instance(schema["anyOf"][-1], seed)
+        return instance(schema["anyOf"][-1], seed, vocabulary)
     kind = schema["type"]
     if kind == "object":
-        return {name: instance(part, seed + number) for number, (name, part) in enumerate(schema["properties"].items())}
+        return {name: instance(part, seed + number, vocabulary) for number, (name, part) in enumerate(schema["properties"].items())}
     if kind == "array":
-        return [instance(schema["items"], seed + number) for number in range(schema.get("minItems", 2))]
-    return {"string": words(seed, 2), "number": seed % 900, "integer": seed % 900, "boolean": bool(seed % 2), "null": None}[kind]
+        return [instance(schema["items"], seed + number, vocabulary) for number in range(schema.get("minItems", 2))]
+    return {"string": words(seed, 2, vocabulary), "number": seed % 900, "integer": seed % 900, "boolean": bool(seed % 2), "null": None}[
+        kind
+    ]
 
 
-def words(seed: int, n: int) -> str:
-    return " ".join(str(word) for word in np.random.default_rng(seed).choice(WORDS, n))
+def words(seed: int, n: int, vocabulary: list[str]) -> str:
+    return " ".join(str(word) for word in np.random.default_rng(seed).choice(vocabulary, n))
 
 
 def embeddings(body: dict[str, Any]) -> dict[str, Any]:
@@ -289,8 +316,9 @@ def main() -> None:
     parser.add_argument("--log", type=Path, required=True)
     parser.add_argument("--delay", type=float, default=0.0, help="seconds that every reply takes")
     parser.add_argument("--api-key")
+    parser.add_argument("--echo", action="store_true", help="answer with words of the request")
     options = parser.parse_args()
-    server = FaultServer(options.port, options.log, delay=options.delay, api_key=options.api_key)
+    server = FaultServer(options.port, options.log, delay=options.delay, api_key=options.api_key, echo=options.echo)
     print(f"http://127.0.0.1:{server.server_port}", flush=True)
     sys.stdout.close()
     server.serve_forever()

@@ -21,6 +21,10 @@ class FaultServerProcess:
     log_file: Path
 
     @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    @property
     def base_url(self) -> str:
         return f"{self.url}/v1"
 
@@ -28,6 +32,10 @@ class FaultServerProcess:
         """Set the faults to come; none makes the server well."""
         request = urllib.request.Request(f"{self.url}/script", json.dumps(faults).encode(), method="PUT")
         urllib.request.urlopen(request, timeout=10).read()
+
+    def wait_until_quiet(self) -> None:
+        """Wait until all that killed clients sent is in the log; a living client keeps its connections open."""
+        urllib.request.urlopen(f"{self.url}/quiet", timeout=30).read()
 
     def log(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.log_file.read_text().splitlines()] if self.log_file.exists() else []
@@ -52,9 +60,12 @@ def server_process(*arguments: str) -> Iterator[str]:
 
 
 @contextmanager
-def fault_server(folder: Path, *, delay: float = 0.0, api_key: str | None = None) -> Iterator[FaultServerProcess]:
-    """A well fault server that logs into ``folder``."""
+def fault_server(
+    folder: Path, *, port: int = 0, delay: float = 0.0, api_key: str | None = None, echo: bool = False
+) -> Iterator[FaultServerProcess]:
+    """A well fault server that logs into ``folder``; port 0 takes a free one."""
     log = folder / "fault_server.jsonl"
-    key = ["--api-key", api_key] if api_key else []
-    with server_process("tests.servers.fault_server", "--log", str(log), "--delay", str(delay), *key) as url:
+    options = ["--port", str(port), "--log", str(log), "--delay", str(delay)]
+    options += (["--api-key", api_key] if api_key else []) + (["--echo"] if echo else [])
+    with server_process("tests.servers.fault_server", *options) as url:
         yield FaultServerProcess(url, log)

@@ -1,15 +1,14 @@
 """The typed arguments of the six tools; names are the exact keys of Table 4 (AdaMM, Appendix B).
 
-Two optional keys are ours and not the paper's: ``group_by`` and ``result_budget`` of Compute. A ``result_budget`` that is
-missing or null takes what the caller allows.
+Two optional keys are ours and not the paper's: ``group_by`` and ``result_budget`` of Compute. What is optional may be left out or
+null; a missing ``result_budget`` takes what the caller allows.
 """
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-Scalar = bool | int | float | str
-Operator = Literal["=", "!=", "<", "<=", ">", ">=", "between", "in", "contains", "is_null"]
 Computation = Literal[
     "count",
     "count_distinct",
@@ -25,12 +24,29 @@ Computation = Literal[
     "change",
 ]
 Scope = Literal["topic", "episode", "event"]
-Budget = Annotated[int | None, Field(ge=1, le=10, description="at most this many evidence units")]
+_ALIASES = {"≠": "!=", "<>": "!=", "==": "=", "≤": "<=", "≥": ">="}
+
+
+def _without_alias(operator: object) -> object:
+    return _ALIASES.get(operator, operator) if isinstance(operator, str) else operator
+
+
+def _as_pairs(value: object) -> object:
+    return [{"column": column, "value": one} for column, one in value.items()] if isinstance(value, Mapping) else value
+
+
+Operator = Annotated[Literal["=", "!=", "<", "<=", ">", ">=", "between", "in", "contains", "is_null"], BeforeValidator(_without_alias)]
+# A length limit also makes pydantic refuse what is no Unicode text.
+Scalar = bool | Annotated[float, Field(allow_inf_nan=False)] | Annotated[str, Field(max_length=1000)]
+Budget = Annotated[int | None, Field(ge=1, le=10, description="at most this many units of evidence")]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Expression = Annotated[
     str,
     Field(
-        min_length=1, max_length=500, description="a column, or arithmetic over columns and numbers: + - * / ( ) year(x) month(x) day(x)"
+        min_length=1,
+        max_length=500,
+        description="a column, or arithmetic over columns and numbers: + - * / ( ) year(x) month(x) day(x) weekday(x); "
+        'a name of other characters than letters, digits and _ stands in ""',
     ),
 ]
 
@@ -40,14 +56,21 @@ class _Arguments(BaseModel):
 
 
 class Condition(_Arguments):
-    """One predicate: ``value`` is a list for ``in`` and ``between`` (two values, inclusive), and absent for ``is_null``.
-
-    ``≠``, ``≤`` and ``≥`` are read as ``!=``, ``<=`` and ``>=``. A text value with a unit ("5 h 30 min") is converted to the column's.
-    """
+    """A predicate. A value may be a text with a unit ("5 h 30 min"); text is compared without case."""
 
     column: Expression
     operator: Operator
-    value: Scalar | list[Scalar] | None = None
+    value: Annotated[
+        Scalar | Annotated[list[Scalar], Field(max_length=100)] | None,
+        Field(description="a list for in and between (both ends included); null for is_null, or false for not null"),
+    ] = None
+
+
+class KeyValue(_Arguments):
+    """A column and the value it must have."""
+
+    column: Name
+    value: Scalar
 
 
 Conditions = Annotated[list[Condition], Field(max_length=20)]
@@ -57,7 +80,7 @@ class Lookup(_Arguments):
     """Retrieves records matching the specified keys."""
 
     table: Name
-    key_values: Annotated[dict[str, Scalar], Field(min_length=1, max_length=20)]
+    key_values: Annotated[list[KeyValue], BeforeValidator(_as_pairs), Field(min_length=1, max_length=20)]  # or an object
     result_budget: Budget = None
 
 
@@ -75,7 +98,7 @@ class Compute(_Arguments):
     table: Name
     target_column_expression: Expression
     operator: Computation
-    optional_column_filters: Conditions = []
+    optional_column_filters: Conditions | None = None
     group_by: Expression | None = None
     result_budget: Budget = None
 
@@ -86,7 +109,7 @@ class Rank(_Arguments):
     table: Name
     target_column_expression: Expression
     order: Literal["ascending", "descending"]
-    optional_column_filters: Conditions = []
+    optional_column_filters: Conditions | None = None
     result_budget: Budget = None
 
 
@@ -105,14 +128,28 @@ class EventLocate(_Arguments):
     result_budget: Budget = None
 
 
-Arguments = Lookup | Filter | Compute | Rank | SemanticMatch | EventLocate
-TOOLS: dict[str, type[Lookup | Filter | Compute | Rank | SemanticMatch | EventLocate]] = {
-    tool.__name__: tool for tool in (Lookup, Filter, Compute, Rank, SemanticMatch, EventLocate)
-}
+AnalyticArguments = Lookup | Filter | Compute | Rank
+RetrievalArguments = SemanticMatch | EventLocate
+Arguments = AnalyticArguments | RetrievalArguments
+TOOLS: dict[str, type[Arguments]] = {tool.__name__: tool for tool in (Lookup, Filter, Compute, Rank, SemanticMatch, EventLocate)}
 ANALYTIC_TOOLS = ("Lookup", "Filter", "Compute", "Rank")
 RETRIEVAL_TOOLS = ("SemanticMatch", "EventLocate")
 
 
 def json_schema(tool: str) -> dict[str, Any]:
-    """The JSON schema of a tool's arguments, for constraining a model to it."""
-    return TOOLS[tool].model_json_schema()
+    """The JSON schema of a tool's arguments, for constraining a model to it.
+
+    It is closed and names every key as required (null stands for what is left out), as servers that enforce schemas want it. Upper
+    limits of lengths are left out of it, because they make a grammar large; they are checked when the call is.
+    """
+    schema: dict[str, Any] = _for_models(TOOLS[tool].model_json_schema())
+    return schema
+
+
+def _for_models(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_for_models(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {name: _for_models(value) for name, value in schema.items() if name not in ("title", "default", "maxLength", "maxItems")}
+    return kept | {"required": [*kept["properties"]]} if "properties" in kept else kept

@@ -11,8 +11,9 @@ from memory.adamm.tools.arguments import Arguments
 class EvidenceUnit:
     """One unit of the evidence budget: a matched row, a computed result with its contributing rows, or a memory unit.
 
-    ``text`` is the unit as shown to a model. ``rounds`` are the round orders it stands on; ``image_ids`` the images of those rounds
-    (for a memory unit). ``score`` is the relevance of a memory unit, None for analytic units.
+    ``text`` is the unit as shown to a model; of the rows of one call only the first begins with tool, table and arguments. ``rounds``
+    are the round orders it stands on; ``image_ids`` the images of those rounds (for a memory unit). ``score`` is the relevance of a
+    memory unit, None for analytic units.
     """
 
     kind: Literal["row", "computed", "memory"]

@@ -37,7 +37,7 @@ def test_the_check_leaves_the_usage_of_streams_alone(server: FaultServerProcess)
 def test_no_server_is_named_with_its_address(tmp_path: Path) -> None:
     with fault_server(tmp_path) as server:
         pass
-    with pytest.raises(BackendUnavailable, match=r"no connection to http://127.*start the server or correct base_url"):
+    with pytest.raises(BackendUnavailable, match=r"no connection to http://127.*after 2 tries; start the server or correct base_url"):
         check(server)
 
 

@@ -1,0 +1,32 @@
+"""The page of an evaluation of pipelines: one file, with its table and every trace inside; nothing is fetched."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader
+
+_environment = Environment(loader=PackageLoader("envs.evaluation"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+
+
+def write_page(path: Path, *, title: str, summaries: Mapping[str, Any], traces: Sequence[Mapping[str, Any]], embedded: bool) -> None:
+    """Write the page aside and rename it; whatever histories and models say is escaped.
+
+    Args:
+        path: the HTML file.
+        title: what was evaluated.
+        summaries: `envs.evaluation.pipelines.PipelineSummary` by method.
+        traces: of `envs.evaluation.traces`; those of one question are shown together.
+        embedded: whether the answers are the embedded engine's, which the page says.
+    """
+    categories = sorted({name for summary in summaries.values() for name in summary.f1_by_category})
+    questions: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for trace in traces:
+        questions.setdefault((trace["history_id"], trace["question_id"]), []).append(trace)
+    text = _environment.get_template("pipelines.html").render(
+        title=title, summaries=summaries, categories=categories, questions=questions, embedded=embedded
+    )
+    aside = path.with_suffix(".partial")
+    aside.write_text(text, encoding="utf-8", errors="backslashreplace")
+    os.replace(aside, path)

@@ -1,0 +1,84 @@
+"""The instantiate task: the arguments of one step, from its goal, the question and what earlier steps returned."""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from models.embedded.plan import shows_whole_episodes
+from models.embedded.table_questions import TableQuestion, day_condition, read_table_question
+from models.tasks.planning import InstantiateInputs
+
+_ISO_DAY = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
+
+
+def instantiate(inputs: InstantiateInputs) -> str:
+    """Bind one step's arguments; the reply is a JSON object, empty where the rules find nothing to bind."""
+    tool = inputs.plan[inputs.step].tool
+    arguments = _search(inputs) if tool in ("SemanticMatch", "EventLocate") else _table(inputs, tool)
+    return json.dumps(arguments, ensure_ascii=False)
+
+
+def _search(inputs: InstantiateInputs) -> dict[str, Any]:
+    step, fixed = inputs.plan[inputs.step], dict(inputs.fixed)
+    described = [image.caption for image in inputs.question_images if image.caption]
+    arguments: dict[str, Any] = {"query_content": "\n".join([step.goal, *described]), "result_budget": inputs.budget}
+    if step.tool == "SemanticMatch":
+        default = "episode" if shows_whole_episodes(inputs.context) else "event"
+        arguments["retrieval_scope"] = fixed.get("retrieval_scope", default)
+    return arguments
+
+
+def _table(inputs: InstantiateInputs, tool: str) -> dict[str, Any]:
+    fixed = dict(inputs.fixed).get("table")
+    tables = tuple(table for table in inputs.context.tables if fixed is None or table.name == fixed)
+    goal = inputs.plan[inputs.step].goal
+    wanted = read_table_question(goal, tables, whole=inputs.question) or read_table_question(inputs.question, tables)
+    if wanted is None:
+        return {"table": fixed} if fixed else {}
+    return _ARGUMENTS[tool](wanted, [*wanted.conditions, *_day_of_event(wanted, inputs)], inputs.budget)
+
+
+def _day_of_event(wanted: TableQuestion, inputs: InstantiateInputs) -> list[dict[str, Any]]:
+    """The day of the happening that the question names, as an earlier step found it."""
+    days = [_ISO_DAY.search(earlier.outcome) for earlier in inputs.earlier if earlier.tool in ("EventLocate", "SemanticMatch")]
+    found = next((day[0] for day in days if day), None)
+    return [day_condition(found)] if wanted.event and found else []
+
+
+def _lookup(wanted: TableQuestion, conditions: list[dict[str, Any]], budget: int) -> dict[str, Any]:
+    keys = {one["column"]: one["value"] for one in conditions if one["operator"] == "="}
+    return {"table": wanted.table.name, "key_values": keys, "result_budget": budget}
+
+
+def _filter(wanted: TableQuestion, conditions: list[dict[str, Any]], budget: int) -> dict[str, Any]:
+    known = {"column": wanted.column.name, "operator": "is_null", "value": False}
+    return {"table": wanted.table.name, "column_filters": [*conditions, known], "result_budget": budget}
+
+
+def _compute(wanted: TableQuestion, conditions: list[dict[str, Any]], budget: int) -> dict[str, Any]:
+    return {
+        "table": wanted.table.name,
+        "target_column_expression": wanted.column.name,
+        "operator": wanted.operator,
+        "optional_column_filters": conditions,
+    }
+
+
+def _rank(wanted: TableQuestion, conditions: list[dict[str, Any]], budget: int) -> dict[str, Any]:
+    extreme = wanted.extremes[0] if wanted.extremes else None
+    return {
+        "table": wanted.table.name,
+        "target_column_expression": extreme.column.name if extreme else wanted.column.name,
+        "order": "descending" if extreme is None or extreme.is_high else "ascending",
+        "optional_column_filters": conditions,
+        "result_budget": 1,
+    }
+
+
+_ARGUMENTS: dict[str, Callable[[TableQuestion, list[dict[str, Any]], int], dict[str, Any]]] = {
+    "Lookup": _lookup,
+    "Filter": _filter,
+    "Compute": _compute,
+    "Rank": _rank,
+}
