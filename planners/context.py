@@ -31,8 +31,11 @@ class PlanningContext:
     n_left_out: int = 0
 
 
-WHOLE_EPISODES = "With retrieval_scope episode it returns the content of whole episodes, not only their descriptions."
-"""What the joint pipeline adds to SemanticMatch's card."""
+WHOLE_EPISODES = {
+    "SemanticMatch": "With retrieval_scope episode it returns the content of whole episodes.",
+    "EventLocate": "It returns the content of the whole episodes around the events.",
+}
+"""What the joint pipeline adds to the retrieval tools' cards."""
 
 
 def tool_cards(*, analytic: bool, retrieval: bool, whole_episodes: bool) -> tuple[ToolCard, ...]:
@@ -40,7 +43,7 @@ def tool_cards(*, analytic: bool, retrieval: bool, whole_episodes: bool) -> tupl
     names = (*(ANALYTIC_TOOLS if analytic else ()), *(RETRIEVAL_TOOLS if retrieval else ()))
     functions = {name: (TOOLS[name].__doc__ or "").strip() for name in names}
     if whole_episodes and retrieval:
-        functions["SemanticMatch"] += f" {WHOLE_EPISODES}"
+        functions |= {name: f"{functions[name]} {addition}" for name, addition in WHOLE_EPISODES.items()}
     return tuple(ToolCard(name, function, ", ".join(TOOLS[name].model_fields)) for name, function in functions.items())
 
 

@@ -97,6 +97,7 @@ def build_adamm(
             image_encoder=image_encoder,
             count_tokens=counter.count_text,
         )
+        progress("descriptions", len(rounds), len(rounds))
         counts = {**_counts(rounds, tables), **extraction.counts, **hierarchy.counts}
         content = AdaMMContent(rounds, extraction.observations, tables, induction.events, hierarchy.nodes, counts)
         write_content(folder / DATABASE, content)

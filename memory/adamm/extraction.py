@@ -109,7 +109,7 @@ def _grounded(
         if problem:
             counts.update([problem])
             continue
-        image = None if value.quote.strip() else images[value.image_id]
+        image = None if fold_spaces(value.quote) else images[value.image_id]
         if image is not None and image.picture is not None and reader is not None:
             recognised = " ".join(line.text for line in reader.lines(image.picture))
             counts.update(observations_not_recognised=int(_letters(value.value) not in _letters(recognised)))

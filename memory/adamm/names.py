@@ -12,7 +12,7 @@ _WORDS = regex.compile(r"[^\W_]+")
 
 def fold(text: str) -> str:
     """NFKC and casefold: what a text column's companion holds, and what a text is compared as."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return unicodedata.normalize("NFKC", text).casefold()
 
 
 def fold_spaces(text: str) -> str:

@@ -5,10 +5,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from models.embedded.plan import shows_whole_episodes
+from models.embedded.plan import locates_whole_episodes
 from models.embedded.table_questions import TableQuestion, day_condition, read_table_question
 from models.tasks.planning import InstantiateInputs
 
+_WHOLE_EPISODES = 3
+"""Units asked for where one is a whole episode: the engine's reading window holds about as many."""
 _ISO_DAY = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 
 
@@ -22,10 +24,11 @@ def instantiate(inputs: InstantiateInputs) -> str:
 def _search(inputs: InstantiateInputs) -> dict[str, Any]:
     step, fixed = inputs.plan[inputs.step], dict(inputs.fixed)
     described = [image.caption for image in inputs.question_images if image.caption]
-    arguments: dict[str, Any] = {"query_content": "\n".join([step.goal, *described]), "result_budget": inputs.budget}
+    whole = step.tool == "EventLocate" and locates_whole_episodes(inputs.context)
+    budget = min(inputs.budget, _WHOLE_EPISODES) if whole else inputs.budget
+    arguments: dict[str, Any] = {"query_content": "\n".join([step.goal, *described]), "result_budget": budget}
     if step.tool == "SemanticMatch":
-        default = "episode" if shows_whole_episodes(inputs.context) else "event"
-        arguments["retrieval_scope"] = fixed.get("retrieval_scope", default)
+        arguments["retrieval_scope"] = fixed.get("retrieval_scope", "event")
     return arguments
 
 

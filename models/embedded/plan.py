@@ -50,11 +50,11 @@ def _table_steps(asked: Asked, wanted: TableQuestion, question: str, *, can_loca
 
 
 def _search_steps(asked: Asked, inputs: PlanInputs) -> list[tuple[str, str]]:
-    if asked.kind in _TWO_PLACES or asked.lists_two:
-        return [(side, "SemanticMatch") for side in asked.sides] or [(inputs.question, "SemanticMatch")]
-    return [(inputs.question, "SemanticMatch")]
+    tool = "EventLocate" if locates_whole_episodes(inputs.context) else "SemanticMatch"
+    places = asked.sides if asked.kind in _TWO_PLACES or asked.lists_two else ()
+    return [(place, tool) for place in places or (inputs.question,)]
 
 
-def shows_whole_episodes(context: Context) -> bool:
-    """Whether SemanticMatch over episodes returns their content and not only descriptions, as its card says then."""
-    return any(tool.name == "SemanticMatch" and "content of whole episodes" in tool.function for tool in context.tools)
+def locates_whole_episodes(context: Context) -> bool:
+    """Whether EventLocate returns the episodes around events with their content, as its card says then."""
+    return any(tool.name == "EventLocate" and "whole episodes" in tool.function for tool in context.tools)

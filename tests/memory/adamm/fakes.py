@@ -10,6 +10,7 @@ from data.typed_values import guess_type
 from memory.adamm.build import build_adamm
 from memory.adamm.model import AdaMMMemory
 from memory.adamm.settings import AdaMMSettings
+from memory.asking import Progress
 from models.cache.calls import CallCache
 from models.door import Door
 from models.encoders.types import ImageEncoder
@@ -85,18 +86,18 @@ def build(
     *,
     settings: AdaMMSettings = SETTINGS,
     image_encoder: ImageEncoder | None = None,
-    root: str = "banks",
+    progress: Progress = quiet,
 ) -> AdaMMMemory:
     """`build_adamm` through a real door, whose cache is in ``folder``."""
     door = Door(model, cache=CallCache(folder / "calls.sqlite", mode="read_write"), ledger=None)
     return build_adamm(
         of,
-        root=folder / root,
+        root=folder / "banks",
         generate=door.generate,
         text_encoder=HashEncoder(),
         image_encoder=image_encoder,
         counter=WordCounter(),
         settings=settings,
         model_id=model.model_id,
-        progress=quiet,
+        progress=progress,
     )

@@ -260,3 +260,11 @@ def test_an_empty_history_is_an_error(tmp_path: Path) -> None:
 def test_a_history_without_tables(tmp_path: Path) -> None:
     memory = build(history(session("S", "", "hello")), tmp_path, LabelModel())
     assert memory.tables == () and memory.table_vectors.shape == (0, 16)
+
+
+def test_progress_ends_where_it_said(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int]] = []
+    build(history(FIRST, SECOND), tmp_path, LabelModel(), progress=lambda *step: told.append(step))
+    assert told[:5] == [("captions", 0, 0), ("extraction", 0, 6), ("extraction", 6, 6), ("tables", 0, 1), ("tables", 1, 1)]
+    assert {stage for stage, _, _ in told[5:]} == {"descriptions"}
+    assert [done for _, done, _ in told[5:]] == sorted(done for _, done, _ in told[5:]) and told[-1] == ("descriptions", 6, 6)

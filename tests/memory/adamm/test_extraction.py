@@ -128,7 +128,7 @@ def test_what_is_not_grounded_is_dropped_and_counted(tmp_path: Path, value: tupl
 
 def test_a_disagreement_with_the_reader_is_counted_and_kept(tmp_path: Path) -> None:
     reader = TextReader(ContentStore(tmp_path / "store.sqlite"))
-    values = [("pulse", "61bpm", "", "img1"), ("pulse", "67 bpm", "", "img1"), ("sleep", "today", "today", "")]
+    values = [("pulse", "61 BPM", "", "img1"), ("pulse", "67 bpm", "", "img1"), ("sleep", "today", "today", "")]
     found = extracted(one_round(tmp_path), values, reader)
     assert len(found.observations) == 3
     assert found.counts["observations_not_recognised"] == 1

@@ -100,6 +100,20 @@ def test_equals_the_literal_rule(seeds: int, n_attributes: int, n_rounds: int, s
     assert set(kinds) == set(get_args(EventKind)) - {"capped"} and min(kinds.values()) > 10, kinds
 
 
+def test_equals_the_literal_rule_where_a_rejected_set_stops_being_a_candidate() -> None:
+    for seed in range(160):
+        draw = Random(seed)
+        block = 20 * ["abced"] + draw.randint(11, 13) * ["abce"] + draw.randint(11, 13) * ["ad"] + draw.randint(4, 8) * ["a"]
+        words = 4 * ["be"] + 4 * ["ac"]
+        for _ in range(draw.randint(1, 3)):
+            draw.shuffle(block)
+            words += block
+        last = draw.choice([["ab", "ac"], ["ab", "ac", "a"], ["abc", "a", "a"], ["abcd", "ab", "ac"], ["a", "ab", "bce"]])
+        words += [*(draw.choice(last) for _ in range(draw.randint(5, 30))), *(2 * ["abc", "abcd", "abce"])]
+        rounds = [frozenset(word) for word in words]
+        assert induce(rounds, min_support=4, min_all_conf=0.6, min_ext_conf=1) == _literal(rounds, 4, 0.6, 1), seed
+
+
 def test_the_past_does_not_depend_on_the_future() -> None:
     for seed in range(40):
         draw = Random(seed)

@@ -220,9 +220,15 @@ def test_groups_come_in_order_of_their_values(tools: ToolBox) -> None:
 
 @pytest.fixture(scope="module")
 def long_log(tmp_path_factory: pytest.TempPathFactory) -> ToolBox:
-    """60 rows of as many weights, names that differ in case, and 57 places, of which three occur twice."""
-    rows = [(70.0 + order / 10, ("Ann", "ANN", "bob")[order % 3], f"place {order % 57:02}", 1e300) for order in range(60)]
-    columns: Any = {"weight": ("number", "kg"), "who": ("text", ""), "where": ("text", ""), "huge": ("number", "")}
+    """60 rows of as many weights, names that differ in case, and 57 places, of which the last occurs four times."""
+    rows = [(70.0 + order / 10, ("Ann", "ANN", "bob")[order % 3], f"place {min(order, 56):02}", 1e300, order % 7.0) for order in range(60)]
+    columns: Any = {
+        "weight": ("number", "kg"),
+        "who": ("text", ""),
+        "where": ("text", ""),
+        "huge": ("number", ""),
+        "seventh": ("number", ""),
+    }
     days = [date(2026, 1, 1 + order // 2).isoformat() for order in range(60)]
     return open_tools(write_tables(tmp_path_factory.mktemp("long"), {"log": (columns, rows)}, round_orders=range(60), dates=days))
 
@@ -237,6 +243,13 @@ def test_at_most_ten_rows_and_changes(long_log: ToolBox) -> None:
     assert len(call(long_log, "Filter", table="log", column_filters=everything, allowance=25).units) == 10
 
 
+def test_many_ties_are_broken_by_round_order(long_log: ToolBox) -> None:
+    for order, first, then in (("descending", 6, 5), ("ascending", 0, 1)):
+        result = call(long_log, "Rank", table="log", target_column_expression="seventh", order=order)
+        rounds = [row["round_order"] for row in result.returned["ranked_rows"]]
+        assert rounds == [*range(first, 60, 7), *range(then, 60, 7)][:10]
+
+
 def test_text_is_grouped_and_counted_without_case(long_log: ToolBox) -> None:
     groups = call(long_log, "Compute", table="log", target_column_expression="who", operator="count", group_by="who").returned
     assert [(one["group"], one["value"]) for one in groups["computed_result"]["groups"]] == [("Ann", 40), ("bob", 20)]
@@ -248,8 +261,8 @@ def test_of_more_than_fifty_groups_the_largest_are_shown(long_log: ToolBox) -> N
     result = call(long_log, "Compute", table="log", target_column_expression="weight", operator="count", group_by="where")
     computed = result.returned["computed_result"]
     assert computed["n_groups"] == 57 and computed["n_contributing"] == 60
-    assert [one["group"] for one in computed["groups"]] == [f"place {number:02}" for number in range(50)]
-    assert [one["value"] for one in computed["groups"]] == [2] * 3 + [1] * 47
+    assert [one["group"] for one in computed["groups"]] == [f"place {number:02}" for number in (*range(49), 56)]
+    assert [one["value"] for one in computed["groups"]] == [1] * 49 + [4]
     assert "result: the 50 largest of 57 groups" in result.units[0].text
 
 

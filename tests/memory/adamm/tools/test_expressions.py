@@ -42,6 +42,7 @@ def values(log: AdaMMMemory, text: str) -> list[Any]:
         ("2 + 3 * 4 ÷ (1 + 1)", [8] * 5),
         ("-heart_rate + --1", [-60, -71, None, -57.5, -71]),
         ("round_order * 1e9 * 1e9", [0, 2e18, 4e18, 6e18, 8e18]),
+        ("*".join(["round_order"] * 12), [0, 2**12, 4**12, 6**12, 8**12]),  # more than an INTEGER holds
         ("climb / distance", [120 / 5500, None, None, None, 305 / 21100]),  # by zero, and without a value
         ("1 / (0 / climb)", [None] * 5),
         ("1 / (climb / 0)", [None] * 5),  # no number divided by what is no number
