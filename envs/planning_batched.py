@@ -124,7 +124,7 @@ class BatchedPlanningEnv(SharedVecEnv):
         return {
             "n_answered": self.n_answered,
             "n_drawn": self._stream.n_drawn,
-            "rollouts": [[number, rollout.actions] for number, rollout in zip(self._numbers, self._rollouts, strict=True)],
+            "rollouts": [[number, list(rollout.actions)] for number, rollout in zip(self._numbers, self._rollouts, strict=True)],
             "n_questions": len(self._questions),
             "normaliser": self.normaliser.state_dict(),
             "validation_reward": None if self.validation_reward is None else asdict(self.validation_reward),

@@ -123,7 +123,7 @@ class ContextIndex:
         return index
 
     def _lexical(self, question: str) -> NDArray[np.float64]:
-        known = [word for word in _words(question) if word in self._bm25.vocab_dict]
+        known = [word for word in _words(question) if word and word in self._bm25.vocab_dict]  # "" is in it but has no scores
         if not known:
             return np.zeros(len(self._vectors))
         return np.asarray(self._bm25.get_scores(known), np.float64)

@@ -31,8 +31,10 @@ def manifest(workbench: Workbench) -> dict[str, Any]:
         "seeds": {"run": settings.seed, "split": settings.data.split_seed, "sample": settings.data.sample and settings.data.sample.seed},
         "answerer": workbench.door.backend.model_id,
         "encoder": workbench.encoder.id,
+        "image_encoder": workbench.image_encoder and workbench.image_encoder.id,
         "prompts_hash": prompts_hash(),
         "banks": {history_id: bank.folder.name for history_id, bank in workbench.banks.items()},
+        "adamm": {history_id: memory.folder.name for history_id, memory in workbench.adamm.items()},
     }
 
 

@@ -10,7 +10,7 @@ from data.history import History
 from memory.adamm.content import AdaMMContent, read_metadata, write_content
 from memory.adamm.database import DATABASE
 from memory.adamm.extraction import RoundContent, extract, read_rounds
-from memory.adamm.hierarchy import EventContent, build_hierarchy
+from memory.adamm.hierarchy import MAX_WORDPIECES, EventContent, build_hierarchy
 from memory.adamm.induction import induce
 from memory.adamm.model import LEVELS, AdaMMMemory, NodeVectors
 from memory.adamm.settings import AdaMMSettings
@@ -98,10 +98,12 @@ def build_adamm(
             count_tokens=counter.count_text,
         )
         progress("descriptions", len(rounds), len(rounds))
-        counts = {**_counts(rounds, tables), **extraction.counts, **hierarchy.counts}
+        metadata = [filled.table.metadata for filled in tables]
+        truncated = sum(counter.count_text(text) > MAX_WORDPIECES for text in metadata)
+        counts = {**_counts(rounds, tables), "tables_truncated": truncated, **extraction.counts, **hierarchy.counts}
         content = AdaMMContent(rounds, extraction.observations, tables, induction.events, hierarchy.nodes, counts)
         write_content(folder / DATABASE, content)
-        save_vectors(folder / _TABLE_VECTORS, text_encoder.encode([filled.table.metadata for filled in tables]))
+        save_vectors(folder / _TABLE_VECTORS, text_encoder.encode(metadata))
         for level, vectors in hierarchy.vectors.items():
             save_vectors(folder / f"{level}_text.npy", vectors.text)
             save_vectors(folder / f"{level}_visual.npy", vectors.visual)

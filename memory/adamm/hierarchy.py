@@ -12,7 +12,7 @@ from memory.adamm.similarity import FusedIndex, FusionWeights, Probe, pool, stac
 from models.encoders.types import ImageEncoder, TextEncoder, TextImageEncoder
 from models.tasks.adamm import DescribeInputs
 
-_MAX_WORDPIECES = 256 - 2  # what MiniLM reads, less the two marks that it puts around a text
+MAX_WORDPIECES = 256 - 2  # what MiniLM reads, less the two marks that it puts around a text
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def build_hierarchy(
     drafts: dict[Level, Sequence[_Draft]] = {"event": growth.events, "episode": growth.episodes, "topic": growth.topics}
     n_visual = 0 if image_encoder is None else image_encoder.encode_images([]).shape[1]
     vectors = {level: stack([node.probe for node in nodes], text_encoder.dimension, n_visual) for level, nodes in drafts.items()}
-    long = {level: sum(count_tokens(node.text) > _MAX_WORDPIECES for node in nodes) for level, nodes in drafts.items()}
+    long = {level: sum(count_tokens(node.text) > MAX_WORDPIECES for node in nodes) for level, nodes in drafts.items()}
     counts = {
         **{"events": len(events), "adamm_episodes": len(growth.episodes), "topics": len(growth.topics)},
         **{"events_truncated": long["event"], "descriptions_truncated": long["episode"] + long["topic"]},

@@ -92,7 +92,7 @@ def _item(sentence: str, start: int, measure: Measure, end: int) -> LabelledValu
     if not _LIST_END.match(sentence, measure.end, end):
         return None
     area = sentence[start : measure.start].rstrip()
-    if _COST.search(area) or _IS.search(area):
+    if _COST.search(area):
         return None
     separator = _COLON.search(area) or _AT.search(area)
     stop = start + (separator.start() if separator else len(area))

@@ -51,6 +51,7 @@ def _extract(reader: TextReader, dialogue: str, *images: SeenImage) -> tuple[Ext
         ("The living room is about 45 square meters.", [("living room", "45 square meters")]),
         ("A letter came: the rent for my garage is now 130 EUR.", [("rent for garage", "130 EUR")]),
         ("The drill had cost me 74 EUR at the market.", [("drill cost", "74 EUR")]),
+        ("The drill costs 74 EUR.", [("drill cost", "74 EUR")]),
         ("My locker at the gym is number 31.", [("locker number", "31")]),
         ("At the gym I was given locker number 58.", [("locker number", "58")]),
         ("I had an average pulse of 131 bpm.", [("average pulse", "131 bpm")]),
@@ -74,9 +75,13 @@ def test_labels_and_values_as_written(sentence: str, pairs: list[tuple[str, str]
         "If the fee is 50 EUR, I will pay.",
         "Most purifiers are around 30 dB.",
         "The party was 3 days ago.",
+        "The party was 3 days before mine.",
         "Our trip to the coast and back with all of them is 5 days long.",
         "It was 74 EUR.",
-        "A group of 5 people came.",
+        "I met a group of 5 people.",
+        "Greta paid 74 EUR.",
+        "Dinner at 8.",
+        "Dinner at 19:30.",
         "Good news: it works",
         "Plan: bake a second cake for everyone",
         "The dinner at 8 was late.",
@@ -126,6 +131,16 @@ def test_both_speakers_and_pictures_with_their_pointers(reader: TextReader, tmp_
         ExtractedValue("Swell", "1.9 m", "", "D1:IMG_001"),
         ExtractedValue("State", "rough sea", "", "D1:IMG_001"),
     )
+
+
+def test_words_that_the_dialogue_does_not_hold_in_one_stretch_are_no_quote(reader: TextReader) -> None:
+    assert _extract(reader, "user: Log: pulse (images: D1:IMG_001) 61 bpm, sleep 7 h.") == (
+        ExtractedValue("sleep", "7 h", "sleep 7 h", ""),
+    )
+
+
+def test_what_is_said_twice_in_the_same_words_is_one_observation(reader: TextReader) -> None:
+    assert len(_extract(reader, "user: Pulse 61 bpm.\nassistant: Pulse 61 bpm.")) == 1
 
 
 def test_a_round_of_small_talk_has_no_observations(reader: TextReader) -> None:

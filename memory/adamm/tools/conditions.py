@@ -138,7 +138,6 @@ def _number(value: float | str, target: Compiled) -> Parameter | None:
     else:
         number, duration = read_value(value, "number", unit=target.unit), read_value(value, "duration", unit=target.unit)
         readings = [number] if number else []
-        if duration:  # in "45 m" m is minutes for a duration, else metres
-            readings.insert(0 if target.type == "duration" else 1, TypedValue("number", duration.value, "s"))
+        readings += [TypedValue("number", duration.value, "s")] if duration else []
     converted = (in_unit(reading, target.measure) for reading in readings)
     return next((one.value for one in converted if one), None)

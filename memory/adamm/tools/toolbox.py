@@ -17,6 +17,7 @@ from memory.adamm.tools.selection import TableStore
 
 _MAX_CHARACTERS = 50_000
 _N_PROBLEMS = 10
+_LONGEST_KEY = 100
 _INNER_KEYS = {*Condition.model_fields, *KeyValue.model_fields}
 
 
@@ -93,7 +94,7 @@ def _object(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise ToolError("arguments", "arguments", f"are not JSON: {_printable(str(error))}", "a JSON object") from error
+        raise ToolError("arguments", "arguments", f"are not JSON: {error}", "a JSON object") from error
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -109,13 +110,9 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 def _path(location: tuple[int | str, ...], *, is_extra: bool) -> str:
     """Where in the arguments a problem is, without the alternatives of a type that pydantic adds."""
-    path = (_printable(str(location[0])) if location else "") or "arguments"
+    path = (str(location[0])[:_LONGEST_KEY] if location else "") or "arguments"
     for step in location[1:]:
         if isinstance(step, str) and not (step in _INNER_KEYS or is_extra):
             break
-        path += f"[{step}]" if isinstance(step, int) else f".{_printable(step)}"
+        path += f"[{step}]" if isinstance(step, int) else f".{step[:_LONGEST_KEY]}"
     return path
-
-
-def _printable(text: str) -> str:
-    return text.encode(errors="backslashreplace").decode()[:200]

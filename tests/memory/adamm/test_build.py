@@ -257,6 +257,14 @@ def test_an_empty_history_is_an_error(tmp_path: Path) -> None:
         build(history(), tmp_path, LabelModel())
 
 
+def test_metadata_that_is_longer_than_the_encoder_reads_is_counted(tmp_path: Path) -> None:
+    def truncated(value: str, folder: str) -> int:
+        (tmp_path / folder).mkdir()
+        return build(history(session("S", "", *[f"A: {value}; B: 1"] * 4)), tmp_path / folder, LabelModel()).counts["tables_truncated"]
+
+    assert (truncated("short", "a"), truncated("long " * 300, "b")) == (0, 1)
+
+
 def test_a_history_without_tables(tmp_path: Path) -> None:
     memory = build(history(session("S", "", "hello")), tmp_path, LabelModel())
     assert memory.tables == () and memory.table_vectors.shape == (0, 16)

@@ -45,12 +45,13 @@ def test_a_row_needs_two_attributes_and_half_of_them() -> None:
     rounds = [
         [(name, f"{name}{order}") for name in names] for order, names in enumerate(["abcde", "abc", "ab", "", "abz", "cde", "a", "azy"])
     ]
-    five, two, three = filled(rounds, ["abcde", "ab", "abz"], Namer())
+    five, two, three, four = filled(rounds, ["abcde", "ab", "abz", "abcd"], Namer())
     assert five.round_orders == (0, 1, 5)
     assert five.values == (("a0", "b0", "c0", "d0", "e0"), ("a1", "b1", "c1", None, None), (None, None, "c5", "d5", "e5"))
     assert two.round_orders == (0, 1, 2, 4)
     assert three.round_orders == (0, 1, 2, 4, 7)
-    assert [table.table.n_rows for table in (five, two, three)] == [3, 4, 5]
+    assert four.round_orders == (0, 1, 2, 4, 5)
+    assert [table.table.n_rows for table in (five, two, three, four)] == [3, 4, 5, 5]
 
 
 def test_the_first_of_a_duplicate_fills_the_cell() -> None:

@@ -68,6 +68,7 @@ def test_rank_leaves_out_what_has_no_value_and_breaks_ties_by_round_order(tools:
     assert down.units[1].text.startswith("2 of 4: round_order: 8 | ") and down.units[1].rounds == (8,)
     up = call(tools, "Rank", target_column_expression="heart_rate", order="ascending", allowance=1)
     assert [row["round_order"] for row in up.returned["ranked_rows"]] == [6]
+    assert "\n1 of 4: " in up.units[0].text
 
 
 def test_rank_shows_the_value_of_an_expression(tools: ToolBox) -> None:
@@ -129,6 +130,11 @@ def test_computed_values(tools: ToolBox, operator: str, target: str, value: Any,
     result = compute(tools, operator, target)
     assert result["value"] == value and type(result["value"]) in (type(value), float)
     assert result["shown"] == shown
+
+
+def test_numbers_of_durations_are_seconds(tools: ToolBox) -> None:
+    assert compute(tools, "average", "sleep")["unit"] == compute(tools, "difference", "bedtime")["unit"] == "s"
+    assert compute(tools, "count", "sleep")["unit"] == ""
 
 
 @pytest.mark.parametrize(
