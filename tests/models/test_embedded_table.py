@@ -43,8 +43,11 @@ def test_the_description_is_one_sentence_that_names_the_columns() -> None:
     ("attributes", "name"),
     [
         (("breathing_rate", "deep_sleep", "rem_sleep", "sleep_score"), "sleep_records"),
-        (("brood_temperature", "hive_humidity", "hive_weight", "top_temperature"), "hive_records"),  # a temperature is of anything
-        (("best_length", "lengths", "swim_pulse", "swim_time"), "swim_records"),  # of two words as often, the one that opens names
+        (
+            ("air_temperature", "brood_temperature", "hive_humidity", "hive_weight", "top_temperature"),
+            "hive_records",
+        ),  # heat is of anything
+        (("garden_pool", "pool", "swim_pulse", "swim_time"), "swim_records"),  # of two words as often, the one that opens names
         (("cadence", "distance", "pulse"), "cadence_and_distance_records"),
     ],
 )
