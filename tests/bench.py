@@ -35,6 +35,7 @@ from policies.inference import Selector
 from policies.selector import SelectorPolicy
 from policies.training import build_ppo
 from tests.bench_door import door_overhead_seconds, warm_lookups_per_second
+from tests.bench_induction import N_ATTRIBUTES, induction_speeds
 from tests.bench_retrieval import retrieval_seconds
 from tests.bench_tables import N_ROWS, table_speeds
 
@@ -64,6 +65,7 @@ def main() -> None:
         table.add_row(*row())
     Console().print(table)
     Console().print(tables_on_a_million_rows())
+    Console().print(schema_induction())
     if arguments.whole:
         print(f"python train.py in a fresh folder: {whole_run():.0f} s (aim: under 180 s on two idle cores)")
 
@@ -210,6 +212,15 @@ def tables_on_a_million_rows() -> Table:
     with tempfile.TemporaryDirectory() as folder:
         for row in table_speeds(Path(folder)):
             table.add_row(*row)
+    return table
+
+
+def schema_induction() -> Table:
+    table = Table(title=f"Schema induction, {N_ATTRIBUTES} attributes unless said otherwise", title_justify="left")
+    for name in ("what", "seconds", "compared with", "ratio", "aim"):
+        table.add_column(name)
+    for row in induction_speeds():
+        table.add_row(*row)
     return table
 
 

@@ -15,6 +15,7 @@ _WORDS = {
     "duplicates": "observations fill no cell: the round has an earlier one of the same attribute",
     "cells_unusable": "cells left empty: the value is not of the column's type and unit",
     "events_truncated": "rounds are longer than the text encoder reads: their vectors miss the end",
+    "tables_truncated": "tables have more columns and samples than the text encoder reads: their vectors miss the end",
     "descriptions_truncated": "descriptions are longer than the text encoder reads: their vectors miss the end",
 }
 _OF_CONTENT = frozenset(

@@ -1,13 +1,10 @@
 """The page of an evaluation of pipelines: one file, with its table and every trace inside; nothing is fetched."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader
-
-_environment = Environment(loader=PackageLoader("envs.evaluation"), autoescape=True, trim_blocks=True, lstrip_blocks=True)
+from envs.evaluation.html_page import write_html
 
 
 def write_page(path: Path, *, title: str, summaries: Mapping[str, Any], traces: Sequence[Mapping[str, Any]], embedded: bool) -> None:
@@ -24,9 +21,4 @@ def write_page(path: Path, *, title: str, summaries: Mapping[str, Any], traces: 
     questions: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for trace in traces:
         questions.setdefault((trace["history_id"], trace["question_id"]), []).append(trace)
-    text = _environment.get_template("pipelines.html").render(
-        title=title, summaries=summaries, categories=categories, questions=questions, embedded=embedded
-    )
-    aside = path.with_suffix(".partial")
-    aside.write_text(text, encoding="utf-8", errors="backslashreplace")
-    os.replace(aside, path)
+    write_html(path, "pipelines.html", title=title, summaries=summaries, categories=categories, questions=questions, embedded=embedded)

@@ -16,6 +16,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from envs.errors import RunError
+from envs.evaluation.plain import visible
 from envs.planned import PlannedOutcome, PlannedQuestion
 from models.tasks.answer import ShownPicture
 
@@ -97,20 +98,20 @@ def read_traces(path: Path) -> Iterator[dict[str, Any]]:
 
 def show(trace: dict[str, Any], console: Console) -> None:
     """Print one trace."""
-    console.print(Text(f"{trace['method']}  {trace['question_id']}  ({trace['category']})", style="bold"))
-    console.print(Text(trace["question"]))
+    console.print(Text(visible(f"{trace['method']}  {trace['question_id']}  ({trace['category']})"), style="bold"))
+    console.print(Text(visible(trace["question"])))
     for number, step in enumerate(trace["steps"], start=1):
-        body = Text(f"goal: {step['goal']}\narguments: {step['arguments']}\n")
+        body = Text(visible(f"goal: {step['goal']}\narguments: {step['arguments']}\n"))
         for failure in step["failures"]:
-            body.append(f"problem: {failure}\n", style="red")
-        body.append("\n".join(step["units"]) or ("skipped" if step["skipped"] else "nothing found"))
+            body.append(visible(f"problem: {failure}\n"), style="red")
+        body.append(visible("\n".join(step["units"])) or ("skipped" if step["skipped"] else "nothing found"))
         console.print(Panel(body, title=f"step {number}: {step['tool']}", title_align="left"))
     if trace["plan_failure"]:
-        console.print(Text(f"no plan: {trace['plan_failure']}", style="red"))
+        console.print(Text(visible(f"no plan: {trace['plan_failure']}"), style="red"))
     tokens = trace["tokens"]
     right = trace["f1"] >= 0.999
-    console.print(Text(f"answer: {trace['answer']}", style="green" if right else "yellow"))
-    console.print(Text(f"gold:   {trace['gold']}"))
+    console.print(Text(visible(f"answer: {trace['answer']}"), style="green" if right else "yellow"))
+    console.print(Text(visible(f"gold:   {trace['gold']}")))
     recall = "" if trace["recall"] is None else f", recall {trace['recall']:.2f}"
     console.print(
         f"F1 {trace['f1']:.3f}{recall}; tokens: {tokens['planning']} planning, {tokens['evidence']} evidence, {tokens['total']} in all"

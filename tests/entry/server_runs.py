@@ -17,7 +17,7 @@ SMALL = [
     "reward.min_samples=8",
     f"vlm.concurrency={CONCURRENCY}",
     "vlm.max_retries=0",
-    "vlm.max_failures=2",
+    "vlm.max_failures=3",
 ]
 RESULTS = (
     "summary.json",

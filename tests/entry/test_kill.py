@@ -39,7 +39,6 @@ def test_a_run_killed_twenty_times_asks_nothing_twice_and_ends_like_one_that_was
         assert done.returncode == 0, done.stdout + done.stderr
         log = server.log()
     phases = Counter(kill.phase for kill in kills)
-    print(phases, [len(kill.stored) for kill in kills])
     assert phases["build"] >= 2 and phases["train"] >= 4, phases
     stored = stored_requests(place)
     id_of = request_ids(stored, place)

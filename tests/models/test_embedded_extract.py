@@ -71,7 +71,7 @@ def test_labels_and_values_as_written(sentence: str, pairs: list[tuple[str, str]
     [
         "I waited 20 minutes at the station.",
         "We walked 5 km and Nora walked 6 km.",
-        "Was the pulse 131 bpm?",
+        "Your pulse was 131 bpm?",
         "If the fee is 50 EUR, I will pay.",
         "Most purifiers are around 30 dB.",
         "The party was 3 days ago.",

@@ -24,6 +24,7 @@ def test_content_stems_leave_function_words_out() -> None:
 
 
 def test_sentences_end_at_stops_and_lines_but_not_after_abbreviations() -> None:
+    assert sentences("Climb 140 m. Rate 5 K/h. Then J. Finch slept.") == ("Climb 140 m.", "Rate 5 K/h.", "Then J. Finch slept.")
     assert sentences("I met Dr. Voss. She left at 3.5 km!\nThen?") == ("I met Dr. Voss.", "She left at 3.5 km!", "Then?")
 
 

@@ -101,7 +101,7 @@ def test_equals_the_literal_rule(seeds: int, n_attributes: int, n_rounds: int, s
 
 
 def test_equals_the_literal_rule_where_a_rejected_set_stops_being_a_candidate() -> None:
-    for seed in range(160):
+    for seed in (45, 78, 115):  # where it matters that the set's own share falls in rounds that need no search
         draw = Random(seed)
         block = 20 * ["abced"] + draw.randint(11, 13) * ["abce"] + draw.randint(11, 13) * ["ad"] + draw.randint(4, 8) * ["a"]
         words = 4 * ["be"] + 4 * ["ac"]
