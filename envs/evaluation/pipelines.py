@@ -173,13 +173,23 @@ def _summary(rows: Sequence[Mapping[str, Any]]) -> PipelineSummary:
 
 
 def _print(summaries: Mapping[str, PipelineSummary], title: str, console: Console) -> None:
-    categories = sorted({name for summary in summaries.values() for name in summary.f1_by_category})
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_edge=False)
-    table.add_column("method", no_wrap=True)
-    for name in ("F1", "tokens", "recall", *categories):
-        table.add_column(name.replace("_", " "), justify="right")
-    for method, one in summaries.items():
-        recall = "–" if one.recall is None else f"{one.recall:.2f}"
-        cells = [f"{one.f1_by_category[name]:.2f}" if name in one.f1_by_category else "–" for name in categories]
-        table.add_row(method, f"{one.f1:.3f}", f"{one.tokens_per_question:.0f}", recall, *cells)
-    console.print(table)
+    """Two tables, so that both fit a narrow terminal: the methods, numbered, and their F1 by category."""
+    console.print(title, markup=False, highlight=False, soft_wrap=True)
+    methods = _table("", "method", "F1", "tokens", "evidence", "recall", "refusal", "skipped")
+    for number, (method, one) in enumerate(summaries.items(), start=1):
+        recall, refusal = ("–" if value is None else f"{value:.3f}" for value in (one.recall, one.refusal_f1))
+        tokens = (f"{one.tokens_per_question:.0f}", f"{one.evidence_tokens_per_question:.0f}")
+        methods.add_row(str(number), method, f"{one.f1:.3f}", *tokens, recall, refusal, str(one.failed_steps))
+    console.print(methods)
+    by_category = _table("F1 of method", "", *(str(number) for number in range(1, len(summaries) + 1)))
+    for name in sorted({name for summary in summaries.values() for name in summary.f1_by_category}):
+        found = [summary.f1_by_category.get(name) for summary in summaries.values()]
+        by_category.add_row(name.replace("_", " "), "", *("–" if value is None else f"{value:.2f}" for value in found))
+    console.print(by_category)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_edge=False)
+    for place, name in enumerate(columns):
+        table.add_column(name, justify="left" if place < 2 else "right", no_wrap=True)
+    return table

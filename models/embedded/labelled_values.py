@@ -15,10 +15,8 @@ from models.embedded.english import is_content, lemmas
 from models.embedded.measures import Measure, measures
 from models.embedded.word_lists import word_list
 
-LONGEST_LABEL = 4
-"""Words of the longest label: what is longer is no name of a value."""
-_LONGEST_TEXT = 3
-_LONGEST_LONE_TEXT = 2
+LONGEST_LABEL = 4  # words: what is longer is no name of a value
+_LONGEST_TEXT = 2
 _PIECES = re.compile(r"[;|]\s*|,\s+(?!\d{3,4}\b)|\s+(?:and|but|while|plus)\s+")
 _COLON = re.compile(r"\**\s*[:=]\**$")
 _AT = re.compile(r"\s+at$", re.IGNORECASE)
@@ -45,6 +43,7 @@ _DETERMINERS = word_list("determiners") | {"the"}
 _PREPOSITIONS = word_list("prepositions")
 _SHORT_PREPOSITIONS = frozenset(["of", "for", "in", "on", "to", "per", "with", "at", "by", "from"])
 _BEFORE_VERBS = word_list("before_verbs")
+_PARTICIPLE = ("ed", "en", "nt")  # bees counted, time spent
 _Span = TypeVar("_Span", Token, Measure)
 
 
@@ -172,7 +171,7 @@ def _label(words: Sequence[Token]) -> tuple[str, int] | None:
         and plain[0] not in _SHORT_PREPOSITIONS
         and plain[-1] not in _SHORT_PREPOSITIONS
         and any(_can_name(token) for token in words)
-        and ("NOUN" in lemmas(plain[0]) or plain[-1].endswith("ing") or not _only_verb(plain[-1]))
+        and (not _only_verb(plain[-1]) or plain[-1].endswith("ing") or ("NOUN" in lemmas(plain[0]) and plain[-1].endswith(_PARTICIPLE)))
     )
     return (" ".join(token.text for token in words), words[0].start) if fits else None
 
@@ -199,4 +198,4 @@ def _texts(sentence: str) -> tuple[LabelledValue, ...]:
             return ()
         found.append(LabelledValue(named[0], pair["value"], named[1], pair.end("value")))
         start = gap.end() if gap else start
-    return tuple(found) if len(found) > 1 or len(found[0].value.split()) <= _LONGEST_LONE_TEXT else ()
+    return tuple(found)

@@ -38,7 +38,8 @@ def contents(folder: Path) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*")}
 
 
-def hostile_texts(folder: Path) -> list[str]:
+def hostile_texts(folder: Path) -> tuple[list[str], list[str]]:
+    """Statements in any clothing, and names, values and expressions that are none or odd."""
     file, table, other = folder / "canary.txt", folder / "canary.csv", folder / "other.duckdb"
     queries = [
         *(f"SELECT content FROM read_text('{file}')", f"SELECT * FROM '{table}'", f"read_csv('{table}')", f"read_text('{file}')"),
@@ -140,7 +141,7 @@ def hostile_texts(folder: Path) -> list[str]:
             "time",
         ),
     ]
-    return [way.format(query) for query in queries for way in ways] + names
+    return [way.format(query) for query in queries for way in ways], names
 
 
 def nested(depth: int) -> Any:
@@ -157,7 +158,7 @@ class Caller:
         self._random = random.Random(seed)
         self._hostile = hostile_texts(folder)
         numbers = [10**40, -(2**127), 2**128, 10**4000, 1e308, float("nan"), float("inf"), -0.0]
-        self._things = [*numbers, None, True, [], {}, "", (), *map(nested, [1, 5, 300]), *self._hostile[:10]]
+        self._things = [*numbers, None, True, [], {}, "", (), *map(nested, [1, 5, 300]), self._hostile[0][0]]
         self._columns = [
             "heart_rate",
             "distance",
@@ -212,8 +213,8 @@ class Caller:
         return self._random.randrange(n) == 0
 
     def _text(self) -> str:
-        text = self._random.choice(self._hostile)
-        return text + self._random.choice(self._hostile) if self._one_in(8) else text
+        text = self._random.choice(self._random.choice(self._hostile))
+        return text + self._random.choice(self._random.choice(self._hostile)) if self._one_in(8) else text
 
     def _pick(self, usual: list[str]) -> Any:
         return self._anything() if self._one_in(200) else self._text() if self._one_in(15) else self._random.choice(usual)

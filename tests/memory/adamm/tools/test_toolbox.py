@@ -105,6 +105,7 @@ def test_no_units_left(tools: ToolBox, allowance: int) -> None:
         ({"table": "t", "key_values": {}}, "key_values", "at least 1 item"),
         ({"table": "t", "key_values": [{"column": "a", "value": 1, "or": 2}]}, "key_values[0].or", "not permitted"),
         ({"table": "t", "key_values": {"a": 1}, "x" * 300: 1}, "x" * 100, "not permitted"),
+        ({"table": "t", "key_values": [{"column": "a", "value": 1, "x" * 300: 2}]}, f"key_values[0].{'x' * 100}", "not permitted"),
         ({"table": "t", "key_values": {"a": None}}, "key_values[0].value", "valid boolean or"),
         ({"table": "t", "key_values": {"a": {"b": 1}}}, "key_values[0].value", "valid boolean or"),
         ({"table": "t", "key_values": {"a": "x" * 2000}}, "key_values[0].value", "at most 1000 characters"),
