@@ -41,8 +41,8 @@ test: check ## Lint, types, import rules and tests
 	$(BIN)/pytest --numprocesses 2
 
 check: install
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --no-cache .
+	$(BIN)/ruff check --no-cache . # a cached verdict does not know that an import came to exist or ceased to
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -8,12 +8,11 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from memory.adamm.tools.toolbox import ToolBox
-
 from data.images import Picture
 from memory.adamm.tools.arguments import ANALYTIC_TOOLS, json_schema
 from memory.adamm.tools.errors import ToolError
 from memory.adamm.tools.result import ToolResult
+from memory.adamm.tools.toolbox import ToolBox
 from models.errors import ReplyError
 from models.requests import Reply, Request, canonical_json
 from models.tasks.base import SeenImage
