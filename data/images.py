@@ -3,6 +3,7 @@
 import hashlib
 import math
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 from PIL import Image, ImageOps
 
 from data.errors import ImageError
+from data.history import ImageRef
 
 MAX_SENT_PIXELS = 1_048_576
 """Pictures are downscaled to at most this many pixels before they are counted or sent."""
@@ -58,6 +60,18 @@ def load_picture(path: Path) -> Picture:
         raise ImageError(f"{path}: larger than {MAX_FILE_BYTES // 2**20} MiB; shrink the file")
     width, height = sent_size(*_decode(path).size)
     return Picture(path, hashlib.sha256(content).hexdigest(), width, height)
+
+
+def unusable_images(images: Iterable[ImageRef]) -> list[str]:
+    """What is wrong with the files of images, one line for each that cannot be used; every file is decoded."""
+    problems = []
+    for image in images:
+        try:
+            if image.path is not None:
+                load_picture(image.path)
+        except ImageError as error:
+            problems.append(f"image {image.id!r}: {error}")
+    return problems
 
 
 def sent_size(width: int, height: int) -> tuple[int, int]:

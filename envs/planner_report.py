@@ -7,8 +7,9 @@ import numpy as np
 from rich.console import Console
 
 from envs.evaluation.pipelines import PipelineReport, PipelineSummary, planned_outcomes
-from envs.planning import ACTION_NAMES, LOCATE, N_TABLE_ACTIONS, SCOPES, STOP, PlanningRollout
+from envs.planning import ACTION_NAMES, LOCATE, N_TABLE_ACTIONS, SCOPES, STOP, PlanningRollout, stacked_observations
 from envs.planning_training import Choose, PlanningQuestions
+from envs.training import provenance
 from envs.workbench import Workbench
 from policies.planner import PROGRESS, PlannerPolicy
 from policies.planner_export import export_planner
@@ -36,21 +37,13 @@ def evaluate_planner(workbench: Workbench, planner: Planner, *, folder: Path, pa
 
 def export_trained_planner(policy: PlannerPolicy, workbench: Workbench, folder: Path) -> Path:
     """Write the policy as ONNX, safetensors and JSON into ``folder/planner`` and return that path."""
-    settings = workbench.settings
     export_planner(
         policy,
         folder / EXPORT,
         actions=ACTION_NAMES,
         encoder_id=workbench.encoder.id,
-        metric_profile=settings.reward.metric_profile,
-        provenance={
-            "dataset": workbench.dataset.name,
-            "data_hash": workbench.dataset.content_hash,
-            "answerer": workbench.door.backend.model_id,
-            "cost_weight": settings.reward.cost_weight,
-            "seed": settings.seed,
-            "epochs": settings.algo.epochs,
-        },
+        metric_profile=workbench.settings.reward.metric_profile,
+        provenance=provenance(workbench),
     )
     return folder / EXPORT
 
@@ -59,15 +52,14 @@ def exported_choice(planner: Planner) -> Choose:
     """The exported planner's best allowed actions."""
 
     def choose(rollouts: Sequence[PlanningRollout]) -> list[int]:
-        rows = [rollout.observation() for rollout in rollouts]
-        stacked = {name: np.stack([row[name] for row in rows]).astype(np.float32) for name in rows[0]}
+        stacked = stacked_observations(rollouts)
         actions = planner.choose(
             query=stacked["query"],
-            candidates=stacked["candidates"].reshape(len(rows), len(stacked["scores"][0]), -1),
+            candidates=stacked["candidates"].reshape(*stacked["scores"].shape, -1),
             scores=stacked["scores"],
             present=stacked["present"],
             progress=np.concatenate([stacked[name] for name in PROGRESS], axis=1),
-            mask=np.stack([rollout.mask() for rollout in rollouts]),
+            mask=stacked["action_mask"].astype(np.bool_),
         )
         return [int(action) for action in actions]
 

@@ -146,6 +146,12 @@ class PlanningRollout:
         return (yield from answerer.answer(self.planned, self.execution))
 
 
+def stacked_observations(rollouts: Sequence[PlanningRollout]) -> dict[str, NDArray[Any]]:
+    """The observations of B rollouts, by name, each (B, ...)."""
+    rows = [rollout.observation() for rollout in rollouts]
+    return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+
+
 def slot_embeddings(planned: PlannedQuestion, tables: NDArray[np.float32], episodes: NDArray[np.float32]) -> NDArray[np.float32]:
     """The embeddings of a question's slots, (10, d) float32; ``tables`` (n, d) and ``episodes`` (m, d) are those of its memory."""
     slots = np.zeros((TABLE_SLOTS + EPISODE_SLOTS, len(planned.query)), np.float32)

@@ -1,7 +1,6 @@
 """The batched form of `envs.planning`: an SB3 ``VecEnv`` in which all rollouts that wait for the model share a batch."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -9,20 +8,18 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepReturn
 
 from envs.planned import PlanAnswerer, PlannedQuestion
-from envs.planning import PlanningRollout, planning_info, planning_spaces
-from envs.question_stream import QuestionStream
-from envs.reward import CostRange, FrozenReward, RewardNormaliser
-from envs.vectorised import SharedVecEnv
+from envs.planning import PlanningRollout, planning_info, planning_spaces, stacked_observations
+from envs.reward import RewardNormaliser
+from envs.vectorised import QuestionVecEnv
 from models.requests import Reply, Request
 from planners.execution import MAX_STEPS, run_together
 from policies.checkpoint import preserved_randomness
 
 
-class BatchedPlanningEnv(SharedVecEnv):
+class BatchedPlanningEnv(QuestionVecEnv):
     """``n_envs`` planning rollouts side by side, over every question once per epoch.
 
-    Observations are those of `ToolPlanningEnv`, stacked. ``n_answered`` counts finished rollouts; ``validation_reward`` is the reward that
-    checkpoints compete by, fixed when the first epoch ends (None before).
+    Observations are those of `ToolPlanningEnv`, stacked.
     """
 
     def __init__(
@@ -38,30 +35,22 @@ class BatchedPlanningEnv(SharedVecEnv):
         seed: int,
     ) -> None:
         """Prepare; ``candidates``: (n, 10, d) float32, the questions' slots."""
-        super().__init__(n_envs, *planning_spaces(candidates.shape[2]))
-        self.normaliser = normaliser
-        self.n_answered = 0
-        self.validation_reward: FrozenReward | None = None
+        spaces = planning_spaces(candidates.shape[2])
+        super().__init__(*spaces, n_envs=n_envs, n_questions=len(questions), normaliser=normaliser, seed=seed)
         self._questions = questions
         self._candidates = candidates
         self._answerer = answerer
         self._generate = generate
         self._cost_weight = cost_weight
-        self._stream = QuestionStream(len(questions), seed=seed)
         self._rollouts: list[PlanningRollout] = []
         self._numbers: list[int] = []
         self._actions: list[int] = []
-
-    @property
-    def n_epochs_done(self) -> int:
-        """How often every question has been answered."""
-        return self.n_answered // len(self._questions)
 
     def reset(self) -> VecEnvObs:
         """Start a question in every row."""
         self.reset_infos = [{} for _ in range(self.num_envs)]
         self._rollouts, self._numbers = [], []
-        for number in self._stream.draw(self.num_envs).tolist():
+        for number in self.stream.draw(self.num_envs).tolist():
             self._numbers.append(number)
             self._rollouts.append(self._start(number))
         return self._observations()
@@ -91,10 +80,8 @@ class BatchedPlanningEnv(SharedVecEnv):
                 length = len(self._rollouts[row].actions)
                 infos[row]["episode"] = {"r": infos[row]["reward"], "l": max(length, 1), "t": 0.0}
                 infos[row]["terminal_observation"] = self._rollouts[row].observation()
-            self.n_answered += len(ended)
-            if self.validation_reward is None and self.n_epochs_done >= 1:
-                self.validation_reward = self.normaliser.frozen()
-            for row, number in zip(ended, self._stream.draw(len(ended)).tolist(), strict=True):
+            self.count_answers(len(ended))
+            for row, number in zip(ended, self.stream.draw(len(ended)).tolist(), strict=True):
                 self._numbers[row] = number
                 self._rollouts[row] = self._start(number)
         dones = np.zeros(self.num_envs, np.bool_)
@@ -113,33 +100,19 @@ class BatchedPlanningEnv(SharedVecEnv):
         return PlanningRollout(self._questions[number], candidates=self._candidates[number])
 
     def _observations(self) -> VecEnvObs:
-        rows = [rollout.observation() for rollout in self._rollouts]
-        return {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+        return stacked_observations(self._rollouts)
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that a later `load_state_dict` needs to continue exactly; JSON-able.
+        """See `QuestionVecEnv`.
 
         A rollout is kept as its question and actions: running them again asks nothing that is not in the call cache.
         """
-        return {
-            "n_answered": self.n_answered,
-            "n_drawn": self._stream.n_drawn,
-            "rollouts": [[number, list(rollout.actions)] for number, rollout in zip(self._numbers, self._rollouts, strict=True)],
-            "n_questions": len(self._questions),
-            "normaliser": self.normaliser.state_dict(),
-            "validation_reward": None if self.validation_reward is None else asdict(self.validation_reward),
-        }
+        rows = [[number, list(rollout.actions)] for number, rollout in zip(self._numbers, self._rollouts, strict=True)]
+        return super().state_dict() | {"rollouts": rows}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state_dict` of an environment over the same questions.
-
-        Raises:
-            ValueError: the state is of another question set.
-        """
-        if state["n_questions"] != len(self._questions):
-            raise ValueError(f"the saved state is of {state['n_questions']} questions, this split has {len(self._questions)}")
-        self.n_answered = state["n_answered"]
-        self._stream.n_drawn = state["n_drawn"]
+        """See `QuestionVecEnv`."""
+        super().load_state_dict(state)
         self._numbers = [number for number, _ in state["rollouts"]]
         self._rollouts = [self._start(number) for number in self._numbers]
         for place in range(MAX_STEPS):
@@ -149,6 +122,3 @@ class BatchedPlanningEnv(SharedVecEnv):
                 if place < len(actions)
             ]
             run_together([rollout.act(action, self._answerer) for rollout, action in acting], self._generate)
-        self.normaliser.load_state_dict(state["normaliser"])
-        frozen = state["validation_reward"]
-        self.validation_reward = None if frozen is None else FrozenReward(CostRange(**frozen["range"]), frozen["alpha"])

@@ -3,28 +3,27 @@
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sb3_contrib import MaskablePPO
+from stable_baselines3.common.policies import BasePolicy
 
 from data.history import Question
 from data.splits import without_refusals
 from envs.pipelines import Pipeline, prepare_planned
 from envs.planned import PlanAnswerer, PlannedOutcome, PlannedQuestion
-from envs.planning import TABLE_SLOTS, PlanningRollout, ToolPlanningEnv, slot_embeddings
+from envs.planning import TABLE_SLOTS, PlanningRollout, ToolPlanningEnv, slot_embeddings, stacked_observations
 from envs.planning_batched import BatchedPlanningEnv
 from envs.reward import RewardNormaliser
 from envs.settings import PlanningEnv, Settings
-from envs.training import CHECKPOINTS, Training, open_trackers, resume_fingerprint
+from envs.training import Training, ready_training
 from envs.workbench import Workbench, one_history_settings, open_workbench
 from memory.adamm.tools.arguments import ANALYTIC_TOOLS
 from models.requests import Reply, Request
 from planners.composers import Composer, uniform_composers
 from planners.execution import run_together
-from policies.callbacks import CHECKPOINT_NAME, TrainingMonitor, ValidationResult
-from policies.checkpoint import load_checkpoint
+from policies.callbacks import ValidationResult
 from policies.inference import Selector
 from policies.planner import PlannerPolicy
 from policies.training import build_masked_ppo, count_rollouts
@@ -71,9 +70,8 @@ def policy_choice(policy: PlannerPolicy) -> Choose:
     """The policy's most probable allowed actions."""
 
     def choose(rollouts: Sequence[PlanningRollout]) -> list[int]:
-        rows = [rollout.observation() for rollout in rollouts]
-        observation: dict[str, NDArray[Any]] = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-        actions, _ = policy.predict(observation, deterministic=True, action_masks=np.stack([rollout.mask() for rollout in rollouts]))
+        observation = stacked_observations(rollouts)
+        actions, _ = policy.predict(observation, deterministic=True, action_masks=observation["action_mask"].astype(np.bool_))
         return [int(action) for action in np.asarray(actions).reshape(-1)]
 
     return choose
@@ -116,42 +114,21 @@ def open_planning_training(workbench: Workbench, folder: Path) -> Training:
         n_envs=environment_settings.n_envs,
         seed=settings.seed,
     )
-    checkpoint = folder / CHECKPOINTS / CHECKPOINT_NAME
-    fingerprint = resume_fingerprint(workbench)
-    resumed = None
-    if settings.resume and checkpoint.exists():
-        resumed = load_checkpoint(checkpoint, environment, fingerprint=fingerprint, algorithm=MaskablePPO)
-        logger.warning("%s: continuing after rollout %s", checkpoint, resumed.progress["rollout"])
-    model = (
-        resumed.model
-        if resumed
-        else build_masked_ppo(
-            environment,
-            settings=settings.algo.ppo(environment_settings.n_envs),
-            n_steps=environment_settings.n_steps,
-            policy_options=planner_options(workbench),
-            seed=settings.seed,
-        )
-    )
-    policy = model.policy
-    assert isinstance(policy, PlannerPolicy)
+
+    def build() -> MaskablePPO:
+        ppo, options = settings.algo.ppo(environment_settings.n_envs), planner_options(workbench)
+        return build_masked_ppo(environment, settings=ppo, n_steps=environment_settings.n_steps, policy_options=options, seed=settings.seed)
+
+    def validate(policy: BasePolicy) -> ValidationResult:
+        assert isinstance(policy, PlannerPolicy)
+        return _validate(policy, validation, environment, workbench)
+
+    steps = _STEPS_PER_QUESTION * len(training.planned)
     rollout_size = environment_settings.n_envs * environment_settings.n_steps
-    n_rollouts = count_rollouts(
-        questions=_STEPS_PER_QUESTION * len(training.planned), epochs=settings.algo.epochs, rollout_size=rollout_size
+    n_rollouts = count_rollouts(questions=steps, epochs=settings.algo.epochs, rollout_size=rollout_size)
+    return ready_training(
+        workbench, folder, environment, build=build, validate=validate, n_rollouts=n_rollouts, terms=TERMS, algorithm=MaskablePPO
     )
-    monitor = TrainingMonitor(
-        folder / CHECKPOINTS,
-        rollouts=n_rollouts,
-        terms=TERMS,
-        epochs_complete=lambda: environment.n_epochs_done,
-        validate=lambda: _validate(policy, validation, environment, workbench),
-        checkpoint_every=max(1, n_rollouts // settings.algo.epochs // 4),
-        fingerprint=fingerprint,
-        trackers=open_trackers(settings, folder),
-        progress_bar=True,
-        resumed=resumed,
-    )
-    return Training(model, monitor, n_rollouts, folder)
 
 
 def planner_options(workbench: Workbench) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
+from stable_baselines3 import PPO
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.policies import BasePolicy
 
 from envs.batched import BatchedSelectionEnv
 from envs.errors import RunError
 from envs.evaluation.comparison import outcomes_of
 from envs.questions import PreparedQuestion
 from envs.settings import Settings
+from envs.vectorised import QuestionVecEnv
 from envs.workbench import Workbench
 from planners.composers import Composer
 from policies.callbacks import BEST_NAME, CHECKPOINT_NAME, TrainingMonitor, ValidationResult
@@ -89,26 +92,49 @@ def open_training(workbench: Workbench, folder: Path) -> Training:
     questions = workbench.questions("train", refusals=settings.data.train_refusals)
     validation = workbench.questions("validation", refusals=False)
     environment = new_environment(workbench, questions)
+
+    def build() -> PPO:
+        ppo = settings.algo.ppo(settings.env.n_envs)
+        return build_ppo(environment, settings=ppo, policy_options=settings.policy_options, seed=settings.seed)
+
+    def validate(policy: BasePolicy) -> ValidationResult:
+        assert isinstance(policy, SelectorPolicy)
+        return _validate(PolicySelector(policy), validation, environment, workbench)
+
+    n_rollouts = count_rollouts(questions=len(questions), epochs=settings.algo.epochs, rollout_size=settings.env.n_envs)
+    return ready_training(workbench, folder, environment, build=build, validate=validate, n_rollouts=n_rollouts, terms=REWARD_TERMS)
+
+
+def ready_training(
+    workbench: Workbench,
+    folder: Path,
+    environment: QuestionVecEnv,
+    *,
+    build: Callable[[], OnPolicyAlgorithm],
+    validate: Callable[[BasePolicy], ValidationResult],
+    n_rollouts: int,
+    terms: Sequence[str],
+    algorithm: type[OnPolicyAlgorithm] = PPO,
+) -> Training:
+    """Continue the run that ``folder`` holds, or start one; arguments as for `TrainingMonitor`, ``build`` makes a fresh model.
+
+    Raises:
+        policies.errors.CheckpointError: the checkpoint in ``folder`` is of other settings.
+    """
+    settings = workbench.settings
     checkpoint = folder / CHECKPOINTS / CHECKPOINT_NAME
     fingerprint = resume_fingerprint(workbench)
-    resumed = load_checkpoint(checkpoint, environment, fingerprint=fingerprint) if settings.resume and checkpoint.exists() else None
-    model: OnPolicyAlgorithm
-    if resumed is None:
-        model = build_ppo(
-            environment, settings=settings.algo.ppo(settings.env.n_envs), policy_options=settings.policy_options, seed=settings.seed
-        )
-    else:
-        model = resumed.model
+    resumed = None
+    if settings.resume and checkpoint.exists():
+        resumed = load_checkpoint(checkpoint, environment, fingerprint=fingerprint, algorithm=algorithm)
         logger.warning("%s: continuing after rollout %s", checkpoint, resumed.progress["rollout"])
-    policy = model.policy
-    assert isinstance(policy, SelectorPolicy)
-    n_rollouts = count_rollouts(questions=len(questions), epochs=settings.algo.epochs, rollout_size=settings.env.n_envs)
+    model = resumed.model if resumed else build()
     monitor = TrainingMonitor(
         folder / CHECKPOINTS,
         rollouts=n_rollouts,
-        terms=REWARD_TERMS,
+        terms=terms,
         epochs_complete=lambda: environment.n_epochs_done,
-        validate=lambda: _validate(PolicySelector(policy), validation, environment, workbench),
+        validate=lambda: validate(model.policy),
         checkpoint_every=max(1, n_rollouts // settings.algo.epochs // 4),
         fingerprint=fingerprint,
         trackers=open_trackers(settings, folder),
@@ -153,16 +179,22 @@ def export(policy: SelectorPolicy, workbench: Workbench, folder: Path) -> Path:
         encoder_dimension=workbench.encoder.dimension,
         threshold=settings.policy.threshold,
         metric_profile=settings.reward.metric_profile,
-        provenance={
-            "dataset": workbench.dataset.name,
-            "data_hash": workbench.dataset.content_hash,
-            "answerer": workbench.door.backend.model_id,
-            "cost_weight": settings.reward.cost_weight,
-            "seed": settings.seed,
-            "epochs": settings.algo.epochs,
-        },
+        provenance=provenance(workbench),
     )
     return folder / EXPORT
+
+
+def provenance(workbench: Workbench) -> dict[str, str | int | float]:
+    """What an export says about its training."""
+    settings = workbench.settings
+    return {
+        "dataset": workbench.dataset.name,
+        "data_hash": workbench.dataset.content_hash,
+        "answerer": workbench.door.backend.model_id,
+        "cost_weight": settings.reward.cost_weight,
+        "seed": settings.seed,
+        "epochs": settings.algo.epochs,
+    }
 
 
 def new_environment(workbench: Workbench, questions: Sequence[PreparedQuestion]) -> BatchedSelectionEnv:

@@ -1,19 +1,76 @@
-"""What the batched environments share: an SB3 ``VecEnv`` of one object, whose rows have no environments of their own."""
+"""What the batched environments share: an SB3 ``VecEnv`` of one object, whose rows answer every question once an epoch."""
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
 from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
+from envs.question_stream import QuestionStream
+from envs.reward import CostRange, FrozenReward, RewardNormaliser
 
-class SharedVecEnv(VecEnv):
-    """Answers SB3's questions about single rows for an environment that keeps all of them."""
 
-    def __init__(self, n_envs: int, observation_space: spaces.Space[Any], action_space: spaces.Space[Any]) -> None:
+class QuestionVecEnv(VecEnv):
+    """Draws the questions, counts what is answered, and answers SB3's questions about single rows.
+
+    ``n_answered`` counts finished rollouts. ``validation_reward`` is the reward that checkpoints compete by, fixed when the first epoch
+    ends (None before).
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        *,
+        n_envs: int,
+        n_questions: int,
+        normaliser: RewardNormaliser,
+        seed: int,
+    ) -> None:
         self.render_mode = None  # SB3 warns where it is not defined
         super().__init__(n_envs, observation_space, action_space)
+        self.normaliser = normaliser
+        self.n_answered = 0
+        self.validation_reward: FrozenReward | None = None
+        self.stream = QuestionStream(n_questions, seed=seed)
+        self._n_questions = n_questions
+
+    @property
+    def n_epochs_done(self) -> int:
+        """How often every question has been answered."""
+        return self.n_answered // self._n_questions
+
+    def count_answers(self, n_answers: int) -> None:
+        """Count finished rollouts; the first epoch's end fixes the reward of validation."""
+        self.n_answered += n_answers
+        if self.validation_reward is None and self.n_epochs_done >= 1:
+            self.validation_reward = self.normaliser.frozen()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that a later `load_state_dict` needs to continue exactly; JSON-able. Subclasses add their rows."""
+        return {
+            "n_answered": self.n_answered,
+            "n_drawn": self.stream.n_drawn,
+            "n_questions": self._n_questions,
+            "normaliser": self.normaliser.state_dict(),
+            "validation_reward": None if self.validation_reward is None else asdict(self.validation_reward),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from `state_dict` of an environment over the same questions.
+
+        Raises:
+            ValueError: the state is of another question set.
+        """
+        if state["n_questions"] != self._n_questions:
+            raise ValueError(f"the saved state is of {state['n_questions']} questions, this split has {self._n_questions}")
+        self.n_answered = state["n_answered"]
+        self.stream.n_drawn = state["n_drawn"]
+        self.normaliser.load_state_dict(state["normaliser"])
+        frozen = state["validation_reward"]
+        self.validation_reward = None if frozen is None else FrozenReward(CostRange(**frozen["range"]), frozen["alpha"])
 
     def close(self) -> None:
         """Nothing to close: the door belongs to the caller."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from data.errors import ImageError, SplitError
 from data.history import Dataset, Question
-from data.images import load_picture
+from data.images import unusable_images
 from data.loaders.mem_gallery import load_mem_gallery
 from data.sample.generate import generate_sample
 from data.splits import Split, without_refusals
@@ -130,7 +130,7 @@ def open_workbench(
     dataset = _load(settings)
     part = split or Split.of(dataset, by=settings.data.split_by, seed=settings.data.split_seed)
     _check_parts(dataset, part)  # what does not fit is told before banks are built
-    _check_question_images(dataset)
+    _check_images(dataset)
     store = ContentStore(settings.cache / "models.sqlite")
     minilm = MiniLM()
     encoder = open_encoder(settings, store=store, minilm=minilm)
@@ -176,17 +176,12 @@ def _check_parts(dataset: Dataset, split: Split) -> None:
             )
 
 
-def _check_question_images(dataset: Dataset) -> None:
-    problems = []
-    for question in dataset.questions:
-        for image in question.images:
-            try:
-                if image.path is not None:
-                    load_picture(image.path)
-            except ImageError as error:
-                problems.append(f"question {question.id}: {error}")
+def _check_images(dataset: Dataset) -> None:
+    problems = [f"history {history.id!r}, {problem}" for history in dataset.histories for problem in unusable_images(history.images)]
+    problems += [f"question {question.id}, {problem}" for question in dataset.questions for problem in unusable_images(question.images)]
     if problems:
-        raise ImageError("\n".join(problems))
+        listed = "\n".join(f"  - {problem}" for problem in problems)
+        raise ImageError(f"{dataset.name}: {len(problems)} unusable image(s):\n{listed}")
 
 
 def _load(settings: Settings) -> Dataset:

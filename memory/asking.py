@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from data.errors import ImageError
 from data.history import History, ImageRef
-from data.images import load_picture
+from data.images import load_picture, unusable_images
 from models.errors import ReplyError
 from models.requests import Reply, Request
 from models.tasks.base import SeenImage
@@ -77,13 +77,6 @@ def check_images(history: History) -> None:
     Raises:
         data.errors.ImageError: image files that cannot be used, all of them at once.
     """
-    problems = []
-    for image in history.images:
-        try:
-            if image.path is not None:
-                load_picture(image.path)
-        except ImageError as error:
-            problems.append(f"image {image.id!r}: {error}")
-    if problems:
+    if problems := unusable_images(history.images):
         shown = "\n".join(f"  - {problem}" for problem in problems)
         raise ImageError(f"history {history.id!r}: {len(problems)} unusable image(s):\n{shown}")

@@ -66,7 +66,10 @@ class Request:
         return tuple(part.picture for message in self.messages for part in message.parts if isinstance(part, ImagePart))
 
     def rendered(self, model_id: str) -> str:
-        """The request as one model is asked it, in canonical JSON; a picture is there by its SHA-256 and its size in pixels."""
+        """The request as one model is asked it, in canonical JSON; a picture is there by its SHA-256 and its size in pixels.
+
+        That it is lenient is a part of it: so a stored reply is known to be one that may break the schema.
+        """
         messages = [
             {
                 "role": message.role,
@@ -80,7 +83,8 @@ class Request:
             for message in self.messages
         ]
         decoding = {"temperature": self.decoding.temperature, "max_output_tokens": self.decoding.max_output_tokens}
-        return canonical_json({"model": model_id, "messages": messages, "decoding": decoding, "schema": self.schema})
+        lenient = {"lenient": True} if self.lenient else {}
+        return canonical_json({"model": model_id, "messages": messages, "decoding": decoding, "schema": self.schema, **lenient})
 
     def key(self, model_id: str) -> str:
         """SHA-256 (hex) of `rendered`: what the call cache is keyed by."""

@@ -5,7 +5,6 @@ ranks AdaMM's events and returns the memory episodes that hold them. The selecto
 """
 
 from collections.abc import Mapping
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from data.images import Picture
 from memory.adamm.tools.arguments import EventLocate, SemanticMatch
 from memory.adamm.tools.result import EvidenceUnit, ToolResult
+from memory.adamm.tools.toolbox import Retrieval
 from memory.bank import MemoryBank
 from memory.composition import available, compose
 from memory.forms import EvidenceForm
@@ -24,13 +24,6 @@ from planners.composers import Composer
 
 MAX_SEEDS, MAX_NEIGHBOURS = 5, 2
 MEMORY_EPISODE = "memory_episode"
-
-
-class Retrieval(Protocol):
-    """What runs the retrieval tools."""
-
-    def run(self, arguments: SemanticMatch | EventLocate, *, allowance: int, query_image: Picture | None = None) -> ToolResult:
-        """Run one call; see `memory.adamm.tools.retrieval.RetrievalTools`."""
 
 
 class JointRetrieval:

@@ -43,10 +43,13 @@ def planner_sizes(observation_space: spaces.Space[Any], action_space: spaces.Spa
         raise ValueError(f"the observation lacks {', '.join(missing)}; it has {', '.join(observation_space.spaces)}")
     length = {name: math.prod(observation_space[name].shape or (0,)) for name in wanted}
     slots, dimension = length["scores"], length["query"]
-    others = int(action_space.n) - table_tools * tables
-    if length["candidates"] != slots * dimension or length["present"] != slots or tables > slots or others < 1:
-        raise ValueError(f"lengths do not fit: {length}, {tables} tables with {table_tools} tools, {action_space.n} actions")
-    return PlannerSizes(dimension, tables, slots - tables, sum(length[name] for name in PROGRESS), table_tools, others)
+    actions = int(action_space.n)
+    others = actions - table_tools * tables
+    fits = length["candidates"] == slots * dimension and length["present"] == slots and length["executed"] % actions == 0
+    if not fits or tables > slots or others < 1:
+        raise ValueError(f"lengths do not fit: {length}, {tables} tables with {table_tools} tools, {actions} actions")
+    state = sum(length[name] for name in PROGRESS[1:])
+    return PlannerSizes(dimension, tables, slots - tables, table_tools, others, length["executed"] // actions, state)
 
 
 class PlannerPolicy(MaskableActorCriticPolicy):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -17,7 +19,6 @@ import onnx
 import onnxruntime
 import torch
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
 from safetensors.torch import save_file
 from torch import nn
 
@@ -25,11 +26,10 @@ from policies.artefact import EncoderRecord, FileRecord, Json, NetworkRecord, Pa
 from policies.errors import ExportError
 from policies.planner import PlannerPolicy
 from policies.planner_inference import DOCUMENT_NAME, FORMAT, FORMAT_VERSION, ONNX_NAME
-from policies.planner_network import PlannerNetwork
+from policies.planner_network import PlannerNetwork, PlannerSizes
 
 WEIGHTS_NAME = "planner.safetensors"
 PARITY_TOLERANCE = 1e-5
-_OPSET, _IR_VERSION = 17, 8
 INPUTS = ("query", "candidates", "scores", "present", "progress")
 
 
@@ -55,7 +55,7 @@ def export_planner(
         raise ExportError(f"{len(actions)} actions are named but the policy has {sizes.actions}")
     if folder.exists() and not ((folder / DOCUMENT_NAME).is_file() or not any(folder.iterdir())):
         raise ExportError(f"{folder} exists and is not an exported planner; choose another folder")
-    model = build_onnx(policy.network).SerializeToString()
+    model = build_onnx(policy.network)
     parity = check_parity(policy, model)
     folder.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
@@ -86,88 +86,57 @@ def export_planner(
     return document
 
 
-def build_onnx(network: PlannerNetwork) -> onnx.ModelProto:
+def build_onnx(network: PlannerNetwork) -> bytes:
     """Return the actor as one ONNX model, dynamic in the batch B.
 
     Inputs are those of `PlannerNetwork.forward`, by name, float32; the output is ``logits`` (B, actions).
     """
-    sizes = network.sizes
-    slots, d = sizes.tables + sizes.episodes, sizes.dimension
-    constants: dict[str, NDArray[Any]] = {
-        "scale": np.array(network.input_scale, np.float32),
-        "one": np.array(1, np.float32),
-        "first": np.array([0], np.int64),
-        "tables_end": np.array([sizes.tables], np.int64),
-        "slots_end": np.array([slots], np.int64),
-        "axis_1": np.array([1], np.int64),
-        "axis_2": np.array([2], np.int64),
-        "flat": np.array([-1, sizes.table_tools * sizes.tables], np.int64),
-    }
-    nodes: list[onnx.NodeProto] = []
-
-    def node(operator: str, inputs: Sequence[str], output: str, **attributes: Any) -> str:
-        nodes.append(helper.make_node(operator, list(inputs), [output], **attributes))
-        return output
-
-    def constant(name: str, values: torch.Tensor) -> str:
-        constants[name] = values.detach().numpy().copy()
-        return name
-
-    def linear(inputs: str, layer: nn.Module, name: str) -> str:
-        assert isinstance(layer, nn.Linear)
-        product = node("MatMul", [inputs, constant(f"{name}_weight", layer.weight.T)], f"{name}_product")
-        return node("Add", [product, constant(f"{name}_bias", layer.bias)], name)
-
-    activation = {"relu": "Relu", "tanh": "Tanh"}[network.activation]
-    query = node("Mul", ["query", "scale"], "scaled_query")
-    scaled = node("Mul", ["candidates", "scale"], "scaled_candidates")
-    tables = node("Slice", [scaled, "first", "tables_end", "axis_1"], "tables")
-    episodes = node("Slice", [scaled, "tables_end", "slots_end", "axis_1"], "episodes")
-    table_scores = node("Slice", ["scores", "first", "tables_end", "axis_1"], "table_scores")
-    score_column = node("Unsqueeze", [table_scores, "axis_2"], "score_column")
-    filled = node("Slice", ["present", "tables_end", "slots_end", "axis_1"], "filled")
-    weights = node("Unsqueeze", [filled, "axis_2"], "weights")
-    total = node("ReduceSum", [node("Mul", [episodes, weights], "weighted"), "axis_1"], "total", keepdims=0)
-    count = node("Max", [node("ReduceSum", [filled, "axis_1"], "count", keepdims=1), "one"], "at_least_one")
-    pooled = node("Div", [total, count], "pooled")
-
-    # The first slot layer acts on [table; score; query; progress]: what is the same for all slots is projected once.
-    first = network.slot_layers[0]
-    assert isinstance(first, nn.Linear)
-    shared = node("Concat", [query, "progress"], "shared", axis=1)
-    of_table = node("MatMul", [tables, constant("slot_table_weight", first.weight[:, :d].T)], "of_table")
-    of_score = node("MatMul", [score_column, constant("slot_score_weight", first.weight[:, d : d + 1].T)], "of_score")
-    of_shared = node("MatMul", [shared, constant("slot_shared_weight", first.weight[:, d + 1 :].T)], "of_shared")
-    of_shared = node("Unsqueeze", [node("Add", [of_shared, constant("slot_bias", first.bias)], "biased"), "axis_1"], "of_all_slots")
-    hidden = node(activation, [node("Add", [node("Add", [of_table, of_score], "of_slot"), of_shared], "slot_0")], "slot_0_active")
-    for place, layer in enumerate(list(network.slot_layers)[1:], start=1):
-        hidden = node(activation, [linear(hidden, layer, f"slot_{place}")], f"slot_{place}_active")
-    by_slot = linear(hidden, network.slot_logits, "slot_logits")
-    by_tool = node("Reshape", [node("Transpose", [by_slot], "by_tool", perm=[0, 2, 1]), "flat"], "table_logits")
-
-    hidden = node("Concat", [query, pooled, "scores", "present", "progress"], "whole", axis=1)
-    for place, layer in enumerate(network.whole_layers):
-        hidden = node(activation, [linear(hidden, layer, f"whole_{place}")], f"whole_{place}_active")
-    node("Concat", [by_tool, linear(hidden, network.whole_logits, "whole_logits")], "logits", axis=1)
-
-    shapes: dict[str, list[str | int]] = {
-        "query": ["batch", d],
-        "candidates": ["batch", slots, d],
-        "scores": ["batch", slots],
-        "present": ["batch", slots],
-        "progress": ["batch", sizes.progress],
-    }
-    graph = helper.make_graph(
-        nodes,
-        "planner",
-        [helper.make_tensor_value_info(name, TensorProto.FLOAT, shapes[name]) for name in INPUTS],
-        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["batch", sizes.actions])],
-        [numpy_helper.from_array(value, name) for name, value in constants.items()],
-    )
-    model = helper.make_model(graph, producer_name="evidence-gym", opset_imports=[helper.make_opsetid("", _OPSET)])
-    model.ir_version = _IR_VERSION
+    example = tuple(torch.from_numpy(array) for array in _random_inputs(network.sizes, 3, np.random.default_rng(0)).values())
+    batch = torch.export.Dim("batch")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that B is one size under five names, and deprecations inside torch
+        logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it says that torchvision, which nothing here needs, is not installed
+        program = torch.onnx.export(
+            _Actor(network),
+            example,
+            input_names=INPUTS,
+            output_names=["logits"],
+            dynamic_shapes={"inputs": tuple({0: batch} for _ in INPUTS)},
+            dynamo=True,
+            verbose=False,
+        )
+    assert program is not None
+    model = program.model_proto
     onnx.checker.check_model(model, full_check=True)
-    return model
+    return bytes(model.SerializeToString())
+
+
+class _Actor(nn.Module):
+    """The network without its value."""
+
+    def __init__(self, network: PlannerNetwork) -> None:
+        super().__init__()
+        self.network = network
+        self.eval()
+
+    def forward(self, *inputs: torch.Tensor) -> torch.Tensor:
+        logits, _ = self.network(*inputs)
+        return torch.as_tensor(logits)
+
+
+def _random_inputs(sizes: PlannerSizes, batch: int, rng: np.random.Generator) -> dict[str, NDArray[np.float32]]:
+    """Inputs of the network by name, in order: unit vectors, about a third of the slots empty, in a batch of three all."""
+    slots = sizes.tables + sizes.episodes
+    candidates, query = rng.standard_normal((batch, slots, sizes.dimension)), rng.standard_normal((batch, sizes.dimension))
+    present = rng.random((batch, slots)) < (0.0 if batch == 3 else 0.7)
+    inputs = {
+        "query": query / np.linalg.norm(query, axis=-1, keepdims=True),
+        "candidates": candidates / np.linalg.norm(candidates, axis=-1, keepdims=True) * present[:, :, None],
+        "scores": rng.random((batch, slots)) * present,
+        "present": present,
+        "progress": rng.random((batch, sizes.progress)),
+    }
+    return {name: inputs[name].astype(np.float32) for name in INPUTS}
 
 
 def check_parity(policy: PlannerPolicy, model: bytes) -> ParityRecord:
@@ -179,23 +148,12 @@ def check_parity(policy: PlannerPolicy, model: bytes) -> ParityRecord:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    sizes, rng = policy.planner_sizes, np.random.default_rng(0)
-    slots = sizes.tables + sizes.episodes
+    rng = np.random.default_rng(0)
     largest, compared = 0.0, 0
     for batch in (1, 3, 64):
-        candidates = rng.standard_normal((batch, slots, sizes.dimension))
-        query = rng.standard_normal((batch, sizes.dimension))
-        present = rng.random((batch, slots)) < (0.0 if batch == 3 else 0.7)
-        inputs = {
-            "query": query / np.linalg.norm(query, axis=-1, keepdims=True),
-            "candidates": candidates / np.linalg.norm(candidates, axis=-1, keepdims=True) * present[:, :, None],
-            "scores": rng.random((batch, slots)) * present,
-            "present": present,
-            "progress": rng.random((batch, sizes.progress)),
-        }
-        arrays = {name: value.astype(np.float32) for name, value in inputs.items()}
+        arrays = _random_inputs(policy.planner_sizes, batch, rng)
         with torch.no_grad():
-            expected = policy.network(*(torch.from_numpy(arrays[name]) for name in INPUTS))[0].numpy()
+            expected = policy.network(*(torch.from_numpy(array) for array in arrays.values()))[0].numpy()
         found = np.asarray(session.run(["logits"], arrays)[0])
         errors = np.abs(found - expected) / np.maximum(1.0, np.abs(expected))
         if not np.isfinite(errors).all():

@@ -80,25 +80,7 @@ def build_ppo(environment: VecEnv, *, settings: PPOSettings, policy_options: dic
         )
     if settings.rollout_size % settings.minibatch_size:
         raise ValueError(f"minibatch_size {settings.minibatch_size} must divide rollout_size {settings.rollout_size}")
-    return PPO(
-        SelectorPolicy,
-        environment,
-        learning_rate=settings.learning_rate,
-        n_steps=1,
-        batch_size=settings.minibatch_size,
-        n_epochs=settings.update_epochs,
-        gamma=settings.gamma,
-        gae_lambda=settings.gae_lambda,
-        clip_range=settings.clip_range,
-        normalize_advantage=settings.normalize_advantage,
-        ent_coef=settings.entropy_coefficient,
-        vf_coef=settings.value_coefficient,
-        max_grad_norm=settings.max_grad_norm,
-        policy_kwargs=dict(policy_options),
-        seed=seed,
-        device="cpu",
-        verbose=0,
-    )
+    return PPO(SelectorPolicy, environment, n_steps=1, policy_kwargs=dict(policy_options), seed=seed, **_options(settings))
 
 
 def build_masked_ppo(environment: VecEnv, *, settings: PPOSettings, n_steps: int, policy_options: dict[str, Any], seed: int) -> MaskablePPO:
@@ -111,25 +93,25 @@ def build_masked_ppo(environment: VecEnv, *, settings: PPOSettings, n_steps: int
         policy_options: Keyword arguments of `PlannerPolicy`.
         seed: Seed of the run.
     """
-    return MaskablePPO(
-        PlannerPolicy,
-        environment,
-        learning_rate=settings.learning_rate,
-        n_steps=n_steps,
-        batch_size=settings.minibatch_size,
-        n_epochs=settings.update_epochs,
-        gamma=settings.gamma,
-        gae_lambda=settings.gae_lambda,
-        clip_range=settings.clip_range,
-        normalize_advantage=settings.normalize_advantage,
-        ent_coef=settings.entropy_coefficient,
-        vf_coef=settings.value_coefficient,
-        max_grad_norm=settings.max_grad_norm,
-        policy_kwargs=dict(policy_options),
-        seed=seed,
-        device="cpu",
-        verbose=0,
-    )
+    return MaskablePPO(PlannerPolicy, environment, n_steps=n_steps, policy_kwargs=dict(policy_options), seed=seed, **_options(settings))
+
+
+def _options(settings: PPOSettings) -> dict[str, Any]:
+    """The settings by the names that both algorithms give them."""
+    return {
+        "learning_rate": settings.learning_rate,
+        "batch_size": settings.minibatch_size,
+        "n_epochs": settings.update_epochs,
+        "gamma": settings.gamma,
+        "gae_lambda": settings.gae_lambda,
+        "clip_range": settings.clip_range,
+        "normalize_advantage": settings.normalize_advantage,
+        "ent_coef": settings.entropy_coefficient,
+        "vf_coef": settings.value_coefficient,
+        "max_grad_norm": settings.max_grad_norm,
+        "device": "cpu",
+        "verbose": 0,
+    }
 
 
 def train(model: OnPolicyAlgorithm, *, rollouts: int, monitor: TrainingMonitor) -> None:

@@ -2,11 +2,14 @@
 
 import pytest
 import torch
+from hypothesis import settings
 
 from envs.settings import Settings, default_settings
 from envs.workbench import Workbench, open_workbench
 
 torch.set_num_threads(1)
+settings.register_profile("untimed", deadline=None)  # a machine under load is slow now and then
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -112,14 +112,14 @@ def row_problems(row: Mapping[str, Any]) -> list[str]:
 
 
 def _request_problems(row: Mapping[str, Any]) -> list[str]:
-    """A key is the hash of its request, the request names the model, and the reply fits the request's schema."""
+    """A key is the hash of its request, the request names the model, and the reply fits the request's schema unless it need not."""
     if content_key(row["request"]) != row["key"]:
         return [f"key={row['key'][:80]!r} is not the SHA-256 of the request"]
     try:
         request = json.loads(row["request"])
     except (ValueError, RecursionError) as error:
         return [f"request is not JSON: {error}"]
-    if not isinstance(request, dict) or request.keys() != {"model", "messages", "decoding", "schema"}:
+    if not isinstance(request, dict) or request.keys() - {"lenient"} != {"model", "messages", "decoding", "schema"}:
         return ["request is not an object of model, messages, decoding and schema"]
     if request["model"] != row["model_id"]:
         return [f"request is to {str(request['model'])[:80]!r}, model_id={row['model_id'][:80]!r}"]
@@ -130,7 +130,7 @@ def _request_problems(row: Mapping[str, Any]) -> list[str]:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         return [f"request has a schema that is none: {error.message[:200]}"]
-    problem = json_problem(row["reply"], schema)
+    problem = None if request.get("lenient") is True else json_problem(row["reply"], schema)
     return [f"reply {problem}"] if problem else []
 
 

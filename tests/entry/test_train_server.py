@@ -120,6 +120,7 @@ def test_what_cannot_be_used_is_told_and_after_the_repair_the_run_goes_on(
         done = zygote.run([*command, *case.arguments], tmp_path / "output", FAULT_KEY=case.key)
         assert_told(done, *case.messages)
         assert not case.key or case.key not in done.stdout + done.stderr
+        assert case.spoil not in (no_image, too_large_an_image) or received(server) == []  # told before anything is asked
         assert place.results() == uninterrupted.results() and stored_requests(place) == stored_requests(uninterrupted)
 
         server.script()

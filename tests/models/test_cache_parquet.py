@@ -12,7 +12,7 @@ from models.cache.calls import Call, CallCache
 from models.cache.contents import Filter, batches
 from models.cache.parquet import SCHEMA, export_calls, import_calls
 from models.errors import CacheError
-from models.requests import content_key
+from models.requests import Request, content_key
 from tests.models.calls import call
 
 
@@ -34,6 +34,15 @@ def test_calls_come_back_from_parquet(tmp_path: Path) -> None:
     assert contents(target) == [one if one.reply != "é 5" else replace(one, reply="kept") for one in contents(source)]
     assert export_calls(source, tmp_path / "m2.parquet", only=Filter(model_id="m2")) == 1
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["c.parquet"]
+
+
+def test_a_reply_that_may_break_its_schema_comes_back_too(tmp_path: Path) -> None:
+    source, target = cache(tmp_path, "source"), cache(tmp_path, "target")
+    request = Request("plan", "plan", (), None, schema={"type": "object"}, lenient=True)
+    source.put([asked(request.rendered("echo-1"), "no plan at all")], replace=False)
+    export_calls(source, tmp_path / "c.parquet", only=Filter())
+    assert import_calls(target, tmp_path / "c.parquet") == (1, 1)
+    assert contents(target) == contents(source)
 
 
 def test_an_empty_cache_is_an_empty_file(tmp_path: Path) -> None:
@@ -68,6 +77,7 @@ HOSTILE = {
     "deep": (asked("[" * 100_000), "request is not JSON"),
     "no request": (asked({"model": "echo-1"}), "request is not an object of model, messages, decoding and schema"),
     "breaks schema": (asked(rendered_with({"type": "object"}), "[]"), r"reply breaks the schema at \$"),
+    "half lenient": (asked({**rendered_with({"type": "object"}), "lenient": "yes"}, "[]"), r"reply breaks the schema at \$"),
     "no schema": (asked(rendered_with({"type": 7})), "request has a schema that is none"),
     "far schema": (asked(rendered_with({"$ref": "http://127.0.0.1:9/x"}), "{}"), r"reply cannot be checked .*127\.0\.0\.1:9"),
     "endless schema": (asked(rendered_with({"$ref": "#"}), "{}"), "reply cannot be checked .*recursion"),

@@ -158,7 +158,7 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(LINES, min_size=2, max_size=4), st.data())
 def test_any_growth_equals_a_full_rebuild(tmp_path_factory: pytest.TempPathFactory, lines: list[list[str]], data: st.DataObject) -> None:
     sessions = [session(f"S{number}", f"2031-01-{number + 1:02}", *some) for number, some in enumerate(lines)]

@@ -137,7 +137,7 @@ def orders(rows: Sequence[Row]) -> list[int]:
     return [row["round_order"] for row in rows]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(case=CASES, budget=BUDGETS, allowance=st.integers(1, 12))
 def test_filter(generated: Generated, case: Case, budget: int | None, allowance: int) -> None:
     tools, rows = generated.tools, generated.rows
@@ -157,7 +157,7 @@ def test_filter(generated: Generated, case: Case, budget: int | None, allowance:
     assert all(f"{place} of {len(expected)}: " in unit.text for place, unit in enumerate(result.units, start=1))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     case=CASES,
     target=st.sampled_from([text for text, (kind, _) in TARGETS.items() if kind not in ("text", "boolean")]),
@@ -231,7 +231,7 @@ OPERATORS = {"text": ANY, "boolean": ANY, "date": ORDERED, "time": MEANS, "numbe
 COMPUTATIONS = st.sampled_from([(text, one) for text, (kind, _) in TARGETS.items() for one in OPERATORS[kind]])
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(case=CASES, computation=COMPUTATIONS, budget=BUDGETS)
 def test_compute(generated: Generated, case: Case, computation: tuple[str, str], budget: int | None) -> None:
     tools, rows = generated.tools, generated.rows
@@ -252,7 +252,7 @@ def test_compute(generated: Generated, case: Case, computation: tuple[str, str],
     assert f"\nn_contributing: {len(contributing)}" in unit.text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     case=CASES,
     computation=COMPUTATIONS.filter(lambda one: one[1] != "change"),
