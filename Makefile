@@ -38,7 +38,7 @@ bench: install ## Speeds, each as a ratio measured in one run
 	$(BIN)/python -m tests.bench --whole
 
 test: check ## Lint, types, import rules and tests
-	$(BIN)/pytest --numprocesses 2
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder # a file shares its runs; the long files come early
 
 check: install
 	$(BIN)/ruff format --check --no-cache .

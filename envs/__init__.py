@@ -1,7 +1,8 @@
 """The environments, and everything that scores them.
 
-Reading order: `settings`, `workbench`, `questions`, `answering`, `reward`, `selection`, `batched`, `question_stream`, `training`;
-for plans `pipelines`, `planned`, `planning`, `planning_batched`, `planning_training`, `planner_report`; `metrics`, `evaluation`.
+Reading order: `settings`, `job`, `workbench`, `questions`, `answering`, `reward`, `selection`, `batched`, `vectorised`, `question_stream`,
+`training`; for plans `pipelines`, `planned`, `planning`, `planning_batched`, `planning_training`, `planner_report`; `modes`, `metrics`,
+`evaluation`.
 Importing this package registers the Gymnasium ids.
 """
 

@@ -9,14 +9,14 @@ from rich.console import Console
 from envs.evaluation.pipelines import PipelineReport, PipelineSummary, planned_outcomes
 from envs.planning import ACTION_NAMES, LOCATE, N_TABLE_ACTIONS, SCOPES, STOP, PlanningRollout, stacked_observations
 from envs.planning_training import Choose, PlanningQuestions
+from envs.run_folder import PLANNER
 from envs.training import provenance
 from envs.workbench import Workbench
 from policies.planner import PROGRESS, PlannerPolicy
 from policies.planner_export import export_planner
 from policies.planner_inference import Planner
 
-PLANNER = "learned planner"
-EXPORT = "planner"
+LEARNED = "learned planner"
 _SEARCH_EVENTS = N_TABLE_ACTIONS + SCOPES.index("event")
 
 
@@ -24,11 +24,11 @@ def evaluate_planner(workbench: Workbench, planner: Planner, *, folder: Path, pa
     """Compare on ``part`` of the split and write the files of `envs.evaluation.pipelines`.
 
     Returns:
-        The summaries by method; `PLANNER` is the one under test, ``model planner`` plans by asking the model.
+        The summaries by method; `LEARNED` is the one under test, ``model planner`` plans by asking the model.
     """
     questions = PlanningQuestions(workbench, workbench.split.questions(workbench.dataset)[part])
     report = PipelineReport(workbench, part)
-    report.add_planned(PLANNER, questions.planned, [outcome for _, outcome in questions.steer(exported_choice(planner))])
+    report.add_planned(LEARNED, questions.planned, [outcome for _, outcome in questions.steer(exported_choice(planner))])
     report.add_planned("model planner", questions.planned, planned_outcomes(workbench, questions.planned, label="plan", console=console))
     for name, action in {"always search events": _SEARCH_EVENTS, "always locate": LOCATE, "no tools": STOP}.items():
         report.add_planned(name, questions.planned, [outcome for _, outcome in questions.steer(_once(action))])
@@ -39,13 +39,13 @@ def export_trained_planner(policy: PlannerPolicy, workbench: Workbench, folder: 
     """Write the policy as ONNX, safetensors and JSON into ``folder/planner`` and return that path."""
     export_planner(
         policy,
-        folder / EXPORT,
+        folder / PLANNER,
         actions=ACTION_NAMES,
         encoder_id=workbench.encoder.id,
         metric_profile=workbench.settings.reward.metric_profile,
         provenance=provenance(workbench),
     )
-    return folder / EXPORT
+    return folder / PLANNER
 
 
 def exported_choice(planner: Planner) -> Choose:

@@ -18,7 +18,7 @@ from memory.settings import BankSettings, RetrievalSettings
 from models.cache.calls import Mode, cache_url
 from models.errors import CacheError
 from models.tasks.answer import answer_formats
-from policies.training import PPOSettings
+from policies.ppo_settings import PPOSettings
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Fraction = Annotated[float, Field(ge=0, le=1)]

@@ -2,15 +2,13 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 from stable_baselines3 import PPO
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
@@ -20,6 +18,7 @@ from envs.batched import BatchedSelectionEnv
 from envs.errors import RunError
 from envs.evaluation.comparison import outcomes_of
 from envs.questions import PreparedQuestion
+from envs.run_folder import CHECKPOINTS, SELECTOR
 from envs.settings import Settings
 from envs.vectorised import QuestionVecEnv
 from envs.workbench import Workbench
@@ -32,9 +31,6 @@ from policies.selector import SelectorPolicy
 from policies.tracking import TensorBoardTracker, Tracker, WandbTracker
 from policies.training import build_ppo, count_rollouts, train
 
-CHECKPOINTS = "checkpoints"
-EXPORT = "selector"
-_LOCK = ".lock"
 _SERVER = {"base_url", "api_key_env", "concurrency", "timeout_seconds", "connect_timeout_seconds", "max_retries", "max_failures"}
 REWARD_TERMS = ("answer_reward", "evidence_tokens", "normalised_cost", "cost_scale", "scaled_cost")
 
@@ -144,24 +140,6 @@ def ready_training(
     return Training(model, monitor, n_rollouts, folder)
 
 
-@contextmanager
-def sole_run(folder: Path) -> Iterator[None]:
-    """Keep every other ``train.py`` out of a run's folder; the operating system lets go when the process ends, however it ends.
-
-    Raises:
-        RunError: another process trains in this folder.
-    """
-    lock = FileLock(folder / _LOCK, timeout=0)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise RunError(f"another train.py is at work in {folder}; wait for its end, or give another folder with hydra.run.dir") from error
-    try:
-        yield
-    finally:
-        lock.release()
-
-
 def check_logger(settings: Settings) -> None:
     """Say at once, before anything is built, that a chosen logger is not installed; raises `RunError`."""
     if settings.logger.wandb != "off" and find_spec("wandb") is None:
@@ -173,7 +151,7 @@ def export(policy: SelectorPolicy, workbench: Workbench, folder: Path) -> Path:
     settings = workbench.settings
     export_selector(
         policy,
-        folder / EXPORT,
+        folder / SELECTOR,
         forms=list(workbench.answerer.forms),
         encoder_id=workbench.encoder.id,
         encoder_dimension=workbench.encoder.dimension,
@@ -181,7 +159,7 @@ def export(policy: SelectorPolicy, workbench: Workbench, folder: Path) -> Path:
         metric_profile=settings.reward.metric_profile,
         provenance=provenance(workbench),
     )
-    return folder / EXPORT
+    return folder / SELECTOR
 
 
 def provenance(workbench: Workbench) -> dict[str, str | int | float]:

@@ -19,6 +19,7 @@ from envs.banks import build_memories, check_parts
 from envs.metrics.text import profile
 from envs.questions import PreparedQuestion, prepare_questions
 from envs.reward import RewardNormaliser
+from envs.run_folder import LEDGER
 from envs.selection import EvidenceSelectionEnv
 from envs.settings import RewardSettings, Settings, default_settings
 from memory.adamm.model import AdaMMMemory
@@ -37,8 +38,6 @@ from models.requests import Usage
 from models.store import ContentStore
 from models.tasks.answer import answer_formats
 from planners.composers import Random
-
-LEDGER = "ledger.jsonl"
 
 
 @dataclass(frozen=True)
@@ -210,9 +209,3 @@ def make_selection_env(settings: Settings | None = None, *, part: str = "train")
     questions = workbench.questions(part, refusals=settings.data.train_refusals)
     normaliser = workbench.reward_normaliser(questions)
     return EvidenceSelectionEnv(questions, answerer=workbench.answerer, normaliser=normaliser, cost_weight=settings.reward.cost_weight)
-
-
-def split_of_run(folder: Path) -> Split | None:
-    """The split that a run stored in its folder, if it got that far."""
-    path = folder / "split.json"
-    return Split.load(path) if path.exists() else None

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from envs.evaluation.records import write_json
-from envs.workbench import LEDGER
+from envs.run_folder import LEDGER
 from models.ledger import read_ledger, summarise
 from models.prices import PriceList
 

@@ -16,17 +16,15 @@ import string
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import regex  # type: ignore[import-untyped]  # the package has no type information
-from nltk.stem import PorterStemmer
 
 _SPACED_PUNCTUATION = re.compile(rf"(?<!\d)\.|\.(?!\d)|[{re.escape(string.punctuation.replace('_', '').replace('.', ''))}]")
 _DELETED_PUNCTUATION = str.maketrans("", "", string.punctuation)
 # The published scorers of Mem-Gallery and BudgetMem use `regex`, whose word characters include combining marks, unlike those of `re`.
 _FOUR_WORDS = regex.compile(r"\b(a|an|the|and)\b")
 _ARTICLE_BEFORE_WORD = re.compile(r"\b(a|an|the)\s+(?=\w)")
-_STEMMER = PorterStemmer()
 
 
 def normalise_mem_gallery(text: str) -> str:
@@ -124,7 +122,14 @@ def _n_matches(predicted: Counter[str], wanted: Counter[str]) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def _stem(word: str) -> str:
-    stem: str = _STEMMER.stem(word)
+    return str(_porter()(word))
+
+
+@cache
+def _porter() -> Callable[[str], str]:
+    from nltk.stem import PorterStemmer  # takes seconds, and naming a profile needs no stemmer
+
+    stem: Callable[[str], str] = PorterStemmer().stem
     return stem
 
 

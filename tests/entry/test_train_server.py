@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from envs.training import sole_run
+from envs.run_folder import sole_run
 from tests.entry.server_runs import Place, stored_requests
 from tests.entry.zygote import Finished, Zygote
 from tests.servers.processes import FaultServerProcess, fault_server

@@ -101,6 +101,7 @@ def main() -> None:
     import sentence_transformers  # noqa: F401
     import torch._dynamo  # noqa: F401
 
+    import envs.job  # noqa: F401
     import train  # noqa: F401
 
     for line in sys.stdin:

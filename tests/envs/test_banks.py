@@ -7,8 +7,9 @@ import pytest
 from data.history import History
 from envs.banks import check_parts
 from envs.errors import SettingsError
+from envs.run_folder import LEDGER
 from envs.settings import Settings, default_settings
-from envs.workbench import LEDGER, Workbench, make_selection_env, open_workbench
+from envs.workbench import Workbench, make_selection_env, open_workbench
 from memory.adamm.database import DATABASE, TableStore
 from models.ledger import read_ledger
 

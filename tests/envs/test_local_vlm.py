@@ -12,8 +12,9 @@ import torch
 
 from data.images import load_picture
 from envs.evaluation.comparison import summarise
+from envs.run_folder import LEDGER
 from envs.settings import Qwen3VLVlm
-from envs.workbench import LEDGER, open_workbench
+from envs.workbench import open_workbench
 from models.ledger import read_ledger
 from tests.models.tiny_qwen import build_tiny_qwen3_vl
 from tests.vlm import needs_vlm, pretrained

@@ -15,8 +15,9 @@ import pytest
 from transformers import AutoProcessor, GenerationConfig
 
 from envs.evaluation.comparison import summarise
+from envs.run_folder import LEDGER
 from envs.settings import OpenAIVlm
-from envs.workbench import LEDGER, open_workbench
+from envs.workbench import open_workbench
 from models.cache.calls import Call, CallCache
 from models.cache.contents import Filter, batches
 from models.errors import ReplyError

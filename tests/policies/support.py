@@ -11,7 +11,8 @@ from stable_baselines3 import PPO
 
 from policies.callbacks import TrainingMonitor, ValidationResult
 from policies.checkpoint import Resumed
-from policies.training import PPOSettings, build_ppo
+from policies.ppo_settings import PPOSettings
+from policies.training import build_ppo
 from tests.policies.toy import ToyCentres, ToyQuestions, ToyVecEnv
 
 TERMS = ("answer_reward", "shown")
