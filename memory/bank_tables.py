@@ -41,7 +41,7 @@ class BankContent:
 
 def write_content(path: Path, content: BankContent) -> None:
     """Write a new database file."""
-    with create(path) as database:
+    with create(path, n_rows=len(content.episodes)) as database:
         for table, rows in _rows(content).items():
             write_table(database, table, _TABLES[table], rows)
 

@@ -10,8 +10,9 @@ Row = tuple[Any, ...]
 Columns = Mapping[str, str]
 """The columns of a table in order: name to DuckDB type."""
 
-# Small blocks: with DuckDB's default of 256 KiB a bank of 20 episodes takes megabytes.
-_BLOCK_BYTES = 16_384
+# With DuckDB's default block size a bank of 20 episodes takes megabytes; small blocks slow the reading of long text columns down.
+_SMALL_BLOCK_BYTES, _DEFAULT_BLOCK_BYTES = 16_384, 262_144
+_MANY_ROWS = 100_000
 READ_ONLY: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "lock_configuration": "true",
@@ -30,9 +31,10 @@ def open_read_only(path: Path) -> duckdb.DuckDBPyConnection:
     return duckdb.connect(str(path), read_only=True, config=READ_ONLY)
 
 
-def create(path: Path) -> duckdb.DuckDBPyConnection:
-    """Make a new file and open it for writing."""
-    return duckdb.connect(str(path), config={"default_block_size": str(_BLOCK_BYTES)})
+def create(path: Path, *, n_rows: int) -> duckdb.DuckDBPyConnection:
+    """Make a new file and open it for writing; ``n_rows`` are about those of its longest table."""
+    block_bytes = _SMALL_BLOCK_BYTES if n_rows <= _MANY_ROWS else _DEFAULT_BLOCK_BYTES
+    return duckdb.connect(str(path), config={"default_block_size": str(block_bytes)})
 
 
 def write_table(database: duckdb.DuckDBPyConnection, table: str, columns: Columns, rows: Sequence[Row]) -> None:

@@ -36,6 +36,7 @@ from policies.selector import SelectorPolicy
 from policies.training import build_ppo
 from tests.bench_door import door_overhead_seconds, warm_lookups_per_second
 from tests.bench_induction import N_ATTRIBUTES, induction_speeds
+from tests.bench_planner import N_EVENTS, N_TABLES, planning_seconds
 from tests.bench_retrieval import retrieval_seconds
 from tests.bench_tables import N_ROWS, table_speeds
 
@@ -61,6 +62,7 @@ def main() -> None:
         door_lookups,
         door_overhead,
         retrieval,
+        planning,
     ):
         table.add_row(*row())
     Console().print(table)
@@ -240,6 +242,15 @@ def retrieval() -> list[str]:
     name, slowest = max(seconds.items(), key=lambda item: item[1])
     what = f"retrieval tools over 100,000 events, a fifth with images: {name}"
     return [what, f"{slowest * 1e3:.0f} ms", f"text product {product * 1e3:.0f} ms", f"{slowest / product:.1f} ×", "≤ 50 ms"]
+
+
+def planning() -> list[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        seconds = planning_seconds(Path(folder))
+    context = seconds.pop("the planning context")
+    name, slowest = max(seconds.items(), key=lambda item: item[1])
+    what = f"planner without models, {N_TABLES:,} tables, {N_EVENTS:,} events: {name}"
+    return [what, f"{slowest * 1e3:.0f} ms", f"context {context * 1e3:.0f} ms", "", "≤ 50 ms each"]
 
 
 def whole_run() -> float:

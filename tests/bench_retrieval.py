@@ -16,6 +16,7 @@ from memory.adamm.tools.retrieval import RetrievalTools
 D_TEXT, D_VISUAL = 384, 768
 SHARE_WITH_IMAGES = 0.2
 _RUNS = 40
+_WORDS = ("bread", "train", "rain", "violin", "harbour", "garden", "letter")
 
 
 def retrieval_seconds(*, n_events: int = 100_000) -> dict[str, float]:
@@ -23,14 +24,14 @@ def retrieval_seconds(*, n_events: int = 100_000) -> dict[str, float]:
 
     The hierarchy is at its flattest: as many episodes and topics as events, a fifth of them with images.
     """
-    memory = _memory(n_events)
-    tools = RetrievalTools(memory, text_encoder=_Random(D_TEXT), image_encoder=_Random(D_VISUAL))
+    memory = large_memory(n_events)
+    tools = RetrievalTools(memory, text_encoder=RandomEncoder(D_TEXT), image_encoder=RandomEncoder(D_VISUAL))
     calls = {
         "EventLocate": EventLocate(query_content="q"),
         **{f"SemanticMatch over {level}s": SemanticMatch(query_content="q", retrieval_scope=level) for level in LEVELS},
     }
     seconds: dict[str, list[float]] = {name: [] for name in [*calls, "text product"]}
-    (query,) = _Random(D_TEXT).encode(["q"])
+    (query,) = RandomEncoder(D_TEXT).encode(["q"])
     for _ in range(_RUNS):
         for name, arguments in calls.items():
             start = time.perf_counter()
@@ -42,7 +43,7 @@ def retrieval_seconds(*, n_events: int = 100_000) -> dict[str, float]:
     return {name: median(found) for name, found in seconds.items()}
 
 
-class _Random:
+class RandomEncoder:
     """Random vectors for texts and pictures."""
 
     def __init__(self, dimension: int) -> None:
@@ -59,7 +60,8 @@ class _Random:
         return _unit_rows(self._rng, len(pictures), self.dimension)
 
 
-def _memory(n: int) -> AdaMMMemory:
+def large_memory(n: int) -> AdaMMMemory:
+    """A memory of n events, episodes and topics without tables, a fifth of the nodes with images."""
     rng = np.random.default_rng(0)
     has_visual = rng.random(n) < SHARE_WITH_IMAGES
     visual = np.zeros((n, D_VISUAL), np.float32)
@@ -84,7 +86,16 @@ def _memory(n: int) -> AdaMMMemory:
 def _node(level: Level, row: int, n: int) -> Node:
     parent = None if level == "topic" or (level == "episode" and row == n - 1) else row
     children = () if level == "event" else (row,)
-    return Node(level, row, parent, children, f"user: what {row} says\nassistant: noted", (row,), ("2031-01-01", "2031-01-01"), ())
+    return Node(
+        level,
+        row,
+        parent,
+        children,
+        f"user: what {_WORDS[row % len(_WORDS)]} {row} says\nassistant: noted",
+        (row,),
+        ("2031-01-01", "2031-01-01"),
+        (),
+    )
 
 
 def _unit_rows(rng: np.random.Generator, n: int, dimension: int) -> NDArray[np.float32]:

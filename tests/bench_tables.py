@@ -7,13 +7,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import duckdb
 import numpy as np
 
 from data.typed_values import ColumnType
 from memory.adamm.database import DATABASE, TableStore
 from memory.adamm.model import AdaMMMemory, Column, Table
 from memory.adamm.tools.toolbox import ToolBox
+from memory.duckdb_file import create
 
 N_ROWS = 1_000_000
 _TIMES = 15
@@ -41,7 +41,7 @@ def write_big(folder: Path, n_rows: int = N_ROWS) -> AdaMMMemory:
     for name, (kind, _, sql) in _COLUMNS.items():
         sql = sql.replace("draw(", "draw(i, ")
         data += [f"{sql} AS {name}"] + ([f"lower({sql}) AS {name}__folded"] if kind == "text" else [])
-    with duckdb.connect(str(folder / DATABASE), config={"default_block_size": "16384"}) as database:  # as a build writes
+    with create(folder / DATABASE, n_rows=n_rows) as database:
         database.execute("CREATE SCHEMA induced; CREATE TEMP MACRO draw(i, k) AS hash(i, k) / 18446744073709551616.0")
         place = "i::INTEGER AS round_order, DATE '2015-01-01' + (i // 300)::INTEGER AS time, 'S' || i AS source, 'IMG_' || i AS captions"
         database.execute(f"CREATE TABLE induced.big AS SELECT {place}, {', '.join(data)} FROM range({n_rows}) AS r(i) ORDER BY i")

@@ -79,7 +79,7 @@ class AdaMMMetadata:
 
 def write_content(path: Path, content: AdaMMContent) -> None:
     """Write a new database file: the induced tables in the schema ``induced``, all else in ``main``."""
-    with create(path) as database:
+    with create(path, n_rows=len(content.rounds)) as database:
         for table, rows in _rows(content).items():
             write_table(database, table, _TABLES[table], rows)
         database.execute("CREATE SCHEMA induced")

@@ -64,6 +64,7 @@ def test_an_unfinished_run_and_damaged_settings_are_told(run: Path, tmp_path: Pa
     (broken / "settings.json").write_text('{"seed": 0')
     done = evaluate(broken, tmp_path / "a")
     assert (done.returncode, "does not hold a run's settings" in done.stderr) == (1, True)
+    shutil.copy(run / "settings.json", broken)
     shutil.rmtree(broken / "selector")
     done = evaluate(broken, tmp_path / "b")
     assert (done.returncode, "cannot be read" in done.stderr) == (1, True)

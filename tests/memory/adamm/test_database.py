@@ -18,7 +18,7 @@ ENDLESS = "SELECT count(*) FROM range(1000000) AS a, range(1000000) AS b WHERE h
 
 
 def written(path: Path, value: int = 1) -> Path:
-    with create(path) as file:
+    with create(path, n_rows=3) as file:
         write_table(file, "numbers", {"x": "INTEGER"}, [(value,), (value + 1,)])
     return path
 
