@@ -41,7 +41,7 @@ _WORDS = [
     "lamp",
 ]
 _CALLS: dict[str, dict[str, Any]] = {
-    "Lookup": {"table": "log_7", "key_values": [{"key": "activity", "value": "Activity 3"}]},
+    "Lookup": {"table": "log_7", "key_values": [{"column": "activity", "value": "Activity 3"}]},
     "Filter": {"table": "log_7", "column_filters": [{"column": "pace", "operator": ">", "value": 50}]},
     "Compute": {"table": "log_7", "target_column_expression": "pace", "operator": "average"},
     "Rank": {"table": "log_7", "target_column_expression": "pace", "order": "descending"},

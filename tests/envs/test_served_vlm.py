@@ -80,7 +80,7 @@ def test_the_model_sees_pictures(server: TransformersServer, model: Path, tmp_pa
     assert first.text != second.text  # equal but for the pixels
     assert first.first_token_seconds is not None and 0 < first.first_token_seconds < first.seconds
     (whole,) = answers(OpenAIBackend(replace(settings_of(server, model), streaming=False)), requests[1])
-    assert (whole.text, whole.usage) == (first.text, first.usage)
+    assert (whole.text.strip(), whole.usage) == (first.text.strip(), first.usage)  # the server streams a first space, else drops it
 
 
 def test_what_is_no_json_is_asked_once_more_and_not_kept(server: TransformersServer, model: Path, tmp_path: Path) -> None:
