@@ -39,6 +39,8 @@ from models.store import ContentStore
 from models.tasks.answer import answer_formats
 from planners.composers import Random
 
+EMBEDDED_NOTE = "Answered by the embedded engine, which is for trying and testing: these are not results of a vision-language model."
+
 
 @dataclass(frozen=True)
 class Workbench:

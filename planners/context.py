@@ -1,5 +1,6 @@
 """The planning context D_q: which tables and AdaMM episodes a planner sees for a question (AdaMM, §3.5.2, Eq. 9)."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from memory.adamm.tools.arguments import ANALYTIC_TOOLS, RETRIEVAL_TOOLS, TOOLS
 from models.tasks.planning import Context, ContextEpisode, ToolCard
 
 SEMANTIC_WEIGHT = 0.7
+logging.getLogger("bm25s").setLevel(logging.WARNING)  # it tells of every index it builds
 
 
 @dataclass(frozen=True)

@@ -25,12 +25,11 @@ from envs.evaluation.traces import TRACES, trace_of, write_traces
 from envs.pipelines import Pipeline, prepare_planned
 from envs.planned import PlanAnswerer, PlannedOutcome, PlannedQuestion
 from envs.questions import PreparedQuestion
-from envs.workbench import Workbench
+from envs.workbench import EMBEDDED_NOTE, Workbench
 from planners.composers import Composer
 from planners.execution import run_together
 
 _BATCH = 32
-EMBEDDED_NOTE = "Answered by the embedded engine, which is for trying and testing: these are not results of a vision-language model."
 ABLATIONS: Mapping[str, dict[str, Any]] = {
     "w/o analytic": {"analytic": False},
     "w/o retrieval": {"retrieval": False},
@@ -95,12 +94,11 @@ class PipelineReport:
         workbench = self._workbench
         metric = workbench.settings.reward.metric_profile
         title = f"{workbench.dataset.name}, {self._part} split, F1 profile {metric}, answered by {workbench.answerer_name}"
-        write_page(folder / "report.html", title=title, summaries=summaries, traces=self._traces, embedded=workbench.is_embedded)
+        note = EMBEDDED_NOTE if workbench.is_embedded else ""
+        write_page(folder / "report.html", title=title, summaries=summaries, traces=self._traces, note=note)
         _print(summaries, title, console)
-        if workbench.is_embedded:
-            console.print(
-                "Answered by the embedded engine, which is for trying and testing: these are not results of a vision-language model."
-            )
+        if note:
+            console.print(note)
         return summaries
 
     def _row(self, method: str, question: Question) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from rich.progress import track
 from envs.evaluation.comparison import Summary, best_uniform, compare, summarise
 from envs.evaluation.records import Row, write_json, write_rows
 from envs.evaluation.table import draw_frontier, print_table
-from envs.workbench import Workbench
+from envs.workbench import EMBEDDED_NOTE, Workbench
 from memory.composition import view_tokens
 from planners.composers import Composer, Random, Uniform, uniform_composers
 
@@ -78,4 +78,4 @@ def _print_notes(workbench: Workbench, console: Console) -> None:
     if workbench.dataset.n_missing_images:
         console.print(f"{workbench.dataset.n_missing_images} of {workbench.dataset.n_images} images have no file; their captions stand in")
     if workbench.is_embedded:
-        console.print("Answered by the embedded engine, which is for trying and testing: these are not results of a vision-language model.")
+        console.print(EMBEDDED_NOTE)

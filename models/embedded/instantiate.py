@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from models.embedded.plan import locates_whole_episodes
+from models.embedded.question import parse_question
+from models.embedded.question_kinds import Kind
 from models.embedded.table_questions import TableQuestion, day_condition, read_table_question
 from models.tasks.planning import InstantiateInputs
 
-_WHOLE_EPISODES = 3
-"""Units asked for where one is a whole episode: the engine's reading window holds about as many."""
+_WHOLE_EPISODES, _EPISODES_WITH_IMAGES = 3, 6
+"""Units asked for where one is a whole episode: the engine's reading window holds about as many; more where images are asked for."""
 _ISO_DAY = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 
 
@@ -25,7 +27,8 @@ def _search(inputs: InstantiateInputs) -> dict[str, Any]:
     step, fixed = inputs.plan[inputs.step], dict(inputs.fixed)
     described = [image.caption for image in inputs.question_images if image.caption]
     whole = step.tool == "EventLocate" and locates_whole_episodes(inputs.context)
-    budget = min(inputs.budget, _WHOLE_EPISODES) if whole else inputs.budget
+    asks_images = parse_question(inputs.question).kind in (Kind.IMAGE, Kind.IMAGE_COUNT)
+    budget = min(inputs.budget, _EPISODES_WITH_IMAGES if asks_images else _WHOLE_EPISODES) if whole else inputs.budget
     arguments: dict[str, Any] = {"query_content": "\n".join([step.goal, *described]), "result_budget": budget}
     if step.tool == "SemanticMatch":
         arguments["retrieval_scope"] = fixed.get("retrieval_scope", "event")

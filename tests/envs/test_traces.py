@@ -9,6 +9,7 @@ from envs.errors import RunError
 from envs.evaluation.page import write_page
 from envs.evaluation.pipelines import PipelineSummary
 from envs.evaluation.traces import TRACES, main, read_traces, show, write_traces
+from envs.workbench import EMBEDDED_NOTE
 
 HOSTILE = "<script>alert(1)</script> [red]x[/red] \x1b[31m"
 TRACE = {
@@ -82,7 +83,7 @@ def test_the_command_chooses_by_method_question_and_fault(tmp_path: Path, capsys
 
 def test_the_page_escapes_what_it_shows_and_says_whose_answers_they_are(tmp_path: Path) -> None:
     summary = PipelineSummary(0.5, {"aggregation": 0.5}, 5.0, 20.0, None, 1, 1, None)
-    write_page(tmp_path / "report.html", title="t <b>", summaries={"adamm": summary}, traces=[TRACE], embedded=True)
+    write_page(tmp_path / "report.html", title="t <b>", summaries={"adamm": summary}, traces=[TRACE], note=EMBEDDED_NOTE)
     text = (tmp_path / "report.html").read_text()
     assert "<script>" not in text and "&lt;script&gt;" in text and "t &lt;b&gt;" in text
     assert "not results of a vision-language model" in text and "result: 71.5 min" in text and "Skipped." in text
