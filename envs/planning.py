@@ -137,9 +137,9 @@ class PlanningRollout:
             tool, fixed = tool_of(action, self.planned)
             step = AbstractStep(self.planned.question.text, tool)
             self.execution.plan = (*self.execution.plan, step)
-            yield from run_step(
-                self.planned.subject, self.execution, len(self.actions), steps_left=MAX_STEPS - len(self.actions), fixed=fixed
-            )
+            n_later = MAX_STEPS - len(self.actions) - 1
+            allowance = max(1, self.execution.units_left - n_later)
+            yield from run_step(self.planned.subject, self.execution, len(self.actions), allowance=allowance, fixed=fixed)
             self.actions.append(action)
             if len(self.actions) < MAX_STEPS and self.execution.units_left >= 1:
                 return None
@@ -186,7 +186,8 @@ class ToolPlanningEnv(gymnasium.Env[Observation, np.int64]):
 
     Description:
         A question comes with its planning context: the tables and episodes of its memory that rank highest by Eq. 9. Each action runs
-        one tool, whose remaining arguments the instantiating model binds; what it returns is evidence for the answer, ten units at most.
+        one tool, whose remaining arguments the instantiating model binds; what it returns is evidence for the answer, ten units at most,
+        of which a step leaves one to each step that may follow.
 
     Action Space:
         ``Discrete(25)``: ``tool * 5 + slot`` for Lookup, Filter, Compute, Rank over five table slots; 20 to 22 SemanticMatch over topics,

@@ -22,15 +22,13 @@ from envs.workbench import Workbench, one_history_settings, open_workbench
 from memory.adamm.tools.arguments import ANALYTIC_TOOLS
 from models.requests import Reply, Request
 from planners.composers import Composer, uniform_composers
-from planners.execution import run_together
+from planners.execution import MAX_STEPS, run_together
 from policies.callbacks import ValidationResult
 from policies.inference import Selector
 from policies.planner import PlannerPolicy
 from policies.training import build_masked_ppo, count_rollouts
 
 TERMS = ("answer_reward", "tokens_per_question", "evidence_tokens", "normalised_cost", "cost_scale", "scaled_cost")
-_STEPS_PER_QUESTION = 2
-"""What an epoch's length assumes: a tool, then stopping."""
 _BATCH = 64
 
 Choose = Callable[[Sequence[PlanningRollout]], list[int]]
@@ -123,7 +121,7 @@ def open_planning_training(workbench: Workbench, folder: Path) -> Training:
         assert isinstance(policy, PlannerPolicy)
         return _validate(policy, validation, environment, workbench)
 
-    steps = _STEPS_PER_QUESTION * len(training.planned)
+    steps = MAX_STEPS * len(training.planned)  # so many an epoch at most: shorter plans make more epochs
     rollout_size = environment_settings.n_envs * environment_settings.n_steps
     n_rollouts = count_rollouts(questions=steps, epochs=settings.algo.epochs, rollout_size=rollout_size)
     return ready_training(

@@ -101,7 +101,7 @@ class Execution:
 
 
 def plan_and_run(subject: Subject) -> Asking[Execution]:
-    """Ask for an abstract plan, then instantiate and run its steps in order.
+    """Ask for an abstract plan, then instantiate and run its steps in order, each with ⌈units left / steps left⌉ units.
 
     A plan that cannot be read leaves the execution without steps and says so; a step that fails twice is skipped and recorded.
     """
@@ -116,12 +116,13 @@ def plan_and_run(subject: Subject) -> Asking[Execution]:
     for number in range(len(execution.plan)):
         if execution.units_left < 1:
             break
-        yield from run_step(subject, execution, number, steps_left=len(execution.plan) - number)
+        steps_left = len(execution.plan) - number
+        yield from run_step(subject, execution, number, allowance=-(-execution.units_left // steps_left))
     return execution
 
 
 def run_step(
-    subject: Subject, execution: Execution, number: int, *, steps_left: int, fixed: Mapping[str, str] | None = None
+    subject: Subject, execution: Execution, number: int, *, allowance: int, fixed: Mapping[str, str] | None = None
 ) -> Asking[ExecutedStep]:
     """Instantiate and run step ``number`` of the execution's plan, repairing it once, and add it to the execution.
 
@@ -129,11 +130,10 @@ def run_step(
         subject: the question.
         execution: its progress; the step is appended to it.
         number: the step's place in the plan, from 0.
-        steps_left: steps of the plan from this one on; the step may return ⌈units left / steps left⌉ units.
+        allowance: the most units that it may return.
         fixed: arguments that are decided already, by name; they replace what the model says.
     """
     step = execution.plan[number]
-    allowance = -(-execution.units_left // steps_left)
     earlier = tuple(EarlierStep(done.step.tool, done.arguments, done.outcome) for done in execution.steps) if subject.progressive else ()
     asked = InstantiateInputs(
         subject.question,

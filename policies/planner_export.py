@@ -95,7 +95,8 @@ def build_onnx(network: PlannerNetwork) -> bytes:
     batch = torch.export.Dim("batch")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that B is one size under five names, and deprecations inside torch
-        logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it says that torchvision, which nothing here needs, is not installed
+        for name in ("torch.onnx", "onnx_ir", "onnxscript"):  # of torchvision, which nothing here needs, and of every pass
+            logging.getLogger(name).setLevel(logging.ERROR)
         program = torch.onnx.export(
             _Actor(network),
             example,

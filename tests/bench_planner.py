@@ -72,7 +72,7 @@ def planning_seconds(folder: Path) -> dict[str, float]:
 
         def run() -> None:
             started = replace(execution, steps=[], replies=[])
-            (done,) = run_together([run_step(Subject(question, (), context, tools), started, 0, steps_left=1)], answer)  # type: ignore[arg-type]  # a list is what it is given
+            (done,) = run_together([run_step(Subject(question, (), context, tools), started, 0, allowance=10)], answer)  # type: ignore[arg-type]  # a list is what it is given
             assert done.result is not None and done.result.units, done.failures
 
         return run

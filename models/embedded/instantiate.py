@@ -5,7 +5,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from models.embedded.plan import locates_whole_episodes
+from models.embedded.english import content_stems
+from models.embedded.plan import locates_whole_episodes, two_places
 from models.embedded.question import parse_question
 from models.embedded.question_kinds import Kind
 from models.embedded.table_questions import TableQuestion, day_condition, read_table_question
@@ -24,15 +25,26 @@ def instantiate(inputs: InstantiateInputs) -> str:
 
 
 def _search(inputs: InstantiateInputs) -> dict[str, Any]:
-    step, fixed = inputs.plan[inputs.step], dict(inputs.fixed)
+    step, fixed, query = inputs.plan[inputs.step], dict(inputs.fixed), _query(inputs)
     described = [image.caption for image in inputs.question_images if image.caption]
     whole = step.tool == "EventLocate" and locates_whole_episodes(inputs.context)
     asks_images = parse_question(inputs.question).kind in (Kind.IMAGE, Kind.IMAGE_COUNT)
     budget = min(inputs.budget, _EPISODES_WITH_IMAGES if asks_images else _WHOLE_EPISODES) if whole else inputs.budget
-    arguments: dict[str, Any] = {"query_content": "\n".join([step.goal, *described]), "result_budget": budget}
+    arguments: dict[str, Any] = {"query_content": "\n".join([query, *described]), "result_budget": budget}
     if step.tool == "SemanticMatch":
         arguments["retrieval_scope"] = fixed.get("retrieval_scope", "event")
     return arguments
+
+
+def _query(inputs: InstantiateInputs) -> str:
+    """The step's goal; where that is the whole question again, the one of its two sides that is less in what searches found so far."""
+    goal = inputs.plan[inputs.step].goal
+    found = [earlier.outcome for earlier in inputs.earlier if earlier.tool in ("EventLocate", "SemanticMatch")]
+    sides = two_places(parse_question(inputs.question))
+    if goal != inputs.question or not found or not sides:
+        return goal
+    known = {stem for outcome in found for stem in content_stems(outcome)}
+    return min(sides, key=lambda side: sum(stem in known for stem in content_stems(side)) / max(len(content_stems(side)), 1))
 
 
 def _table(inputs: InstantiateInputs, tool: str) -> dict[str, Any]:

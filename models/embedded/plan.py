@@ -51,8 +51,12 @@ def _table_steps(asked: Asked, wanted: TableQuestion, question: str, *, can_loca
 
 def _search_steps(asked: Asked, inputs: PlanInputs) -> list[tuple[str, str]]:
     tool = "EventLocate" if locates_whole_episodes(inputs.context) else "SemanticMatch"
-    places = asked.sides if asked.kind in _TWO_PLACES or asked.lists_two else ()
-    return [(place, tool) for place in places or (inputs.question,)]
+    return [(place, tool) for place in two_places(asked) or (inputs.question,)]
+
+
+def two_places(asked: Asked) -> tuple[str, ...]:
+    """The happenings that a question compares or lists, each to be searched by itself; () for other questions."""
+    return tuple(asked.sides) if asked.kind in _TWO_PLACES or asked.lists_two else ()
 
 
 def locates_whole_episodes(context: Context) -> bool:
