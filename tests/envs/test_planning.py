@@ -1,7 +1,9 @@
 """The planning environment on a real memory with the embedded engine: checks, masks, limits, batching, resuming."""
 
 import warnings
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import gymnasium
@@ -19,7 +21,7 @@ from envs.settings import Settings, default_settings
 from envs.workbench import Workbench, open_workbench
 from memory.adamm.tools.arguments import ANALYTIC_TOOLS
 from memory.adamm.tools.errors import ToolError
-from models.requests import Reply, Request
+from models.requests import Reply, Request, Usage
 from planners.execution import BUDGET, run_together
 
 
@@ -82,20 +84,73 @@ def test_both_checkers_pass_without_a_warning(settings: Settings) -> None:
 
 
 def test_masks_offer_what_there_is_in_every_state_of_up_to_two_steps(questions: PlanningQuestions) -> None:
-    for number, planned in enumerate(questions.planned[:8]):
-        n_tables = len(planned.context.tables)
-        for first in np.flatnonzero(PlanningRollout(planned, candidates=questions.candidates[number]).mask()).tolist():
-            rollout = PlanningRollout(planned, candidates=questions.candidates[number])
-            mask = rollout.mask()
-            assert mask[STOP] and mask.shape == (N_ACTIONS,)
-            wanted = [[slot < n_tables for slot in range(5)]] * len(ANALYTIC_TOOLS)
-            np.testing.assert_array_equal(mask[:N_TABLE_ACTIONS].reshape(-1, 5), wanted)
-            if first == STOP:
-                continue
-            assert run_together([rollout.act(first, questions.answerer)], questions.generate) == [None] or rollout.execution.units_left < 1
-            assert tool_of(first, planned)[0] == rollout.execution.steps[0].step.tool
-            assert rollout.mask()[STOP]
-            assert rollout.mask()[:STOP].any() == (rollout.execution.units_left >= 1)
+    n_states = 0
+    for number, planned in enumerate(questions.planned):
+        offered = np.zeros(N_ACTIONS, np.bool_)
+        offered[N_TABLE_ACTIONS:] = True
+        offered[:N_TABLE_ACTIONS] = np.tile(np.arange(5) < len(planned.context.tables), len(ANALYTIC_TOOLS))
+        nothing = PlanningRollout(planned, candidates=questions.candidates[number])
+        np.testing.assert_array_equal(nothing.mask(), offered)
+        for first in np.flatnonzero(offered)[:-1].tolist():
+            once = after(nothing, first, questions)
+            for state in (once, *(after(once, second, questions) for second in np.flatnonzero(once.mask())[:-1].tolist())):
+                has_units = state.execution.units_left >= 1
+                np.testing.assert_array_equal(state.mask(), offered if has_units else np.arange(N_ACTIONS) == STOP)
+                n_states += 1
+    assert n_states > 20 * 100
+
+
+def after(rollout: PlanningRollout, action: int, questions: PlanningQuestions) -> PlanningRollout:
+    """A copy of a rollout that has taken one action more."""
+    copied = PlanningRollout(rollout.planned, candidates=questions.candidates[0])
+    execution = rollout.execution
+    copied.actions = [*rollout.actions]
+    copied.execution = replace(execution, steps=[*execution.steps], replies=[*execution.replies])
+    run_together([copied.act(action, questions.answerer)], hurried(questions))
+    assert tool_of(action, copied.planned)[0] == copied.execution.steps[-1].step.tool
+    return copied
+
+
+def hurried(questions: PlanningQuestions) -> Callable[[Sequence[Request]], list[Reply]]:
+    """Asks the model for arguments, each only once, and answers nothing: what is asked at the end does not matter."""
+
+    def generate(requests: Sequence[Request]) -> list[Reply]:
+        return [
+            (_KNOWN.get(request.key("m")) or _KNOWN.setdefault(request.key("m"), questions.generate([request])[0]))
+            if request.task == "instantiate"
+            else Reply("", "nothing", Usage(0, 0, 0), 0.0)
+            for request in requests
+        ]
+
+    return generate
+
+
+_KNOWN: dict[str, Reply] = {}
+
+
+def test_whatever_a_model_replies_rollouts_keep_to_the_limits(questions: PlanningQuestions) -> None:
+    rng = np.random.default_rng(0)
+    bad = ["", "no JSON", "[]", "{}", '{"table": "x"}', '{"result_budget": 99}', '{"query_content": "rain", "result_budget": 0}']
+
+    def generate(requests: Sequence[Request]) -> list[Reply]:
+        replies = hurried(questions)(requests)
+        is_bad = [request.task == "instantiate" and rng.random() < 0.3 for request in requests]
+        return [replace(reply, text=str(rng.choice(bad))) if odd else reply for reply, odd in zip(replies, is_bad, strict=True)]
+
+    lengths: Counter[int] = Counter()
+    for _ in range(1_000):
+        number = int(rng.integers(len(questions.planned)))
+        rollout = PlanningRollout(questions.planned[number], candidates=questions.candidates[number])
+        outcome = None
+        while outcome is None:
+            assert len(rollout.actions) < MAX_STEPS and rollout.execution.units_left >= 1
+            action = int(rng.choice(np.flatnonzero(rollout.mask())))
+            (outcome,) = run_together([rollout.act(action, questions.answerer)], generate)
+        steps = rollout.execution.steps
+        assert len(steps) == len(rollout.actions) <= MAX_STEPS and sum(step.n_units for step in steps) <= BUDGET
+        assert outcome.answer
+        lengths[len(steps)] += 1
+    assert set(lengths) == {0, 1, 2, 3}
 
 
 def test_random_rollouts_keep_to_the_limits_and_are_always_answered(questions: PlanningQuestions) -> None:

@@ -5,6 +5,7 @@ null; a missing ``result_budget`` takes what the caller allows.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -136,13 +137,14 @@ ANALYTIC_TOOLS = ("Lookup", "Filter", "Compute", "Rank")
 RETRIEVAL_TOOLS = ("SemanticMatch", "EventLocate")
 
 
-def json_schema(tool: str) -> dict[str, Any]:
-    """The JSON schema of a tool's arguments, for constraining a model to it.
+@cache
+def json_schema(tool: str) -> Mapping[str, Any]:
+    """The JSON schema of a tool's arguments, for constraining a model to it; shared by all who ask.
 
     It is closed and names every key as required (null stands for what is left out), as servers that enforce schemas want it. Upper
     limits of lengths are left out of it, because they make a grammar large; they are checked when the call is.
     """
-    schema: dict[str, Any] = _for_models(TOOLS[tool].model_json_schema())
+    schema: Mapping[str, Any] = _for_models(TOOLS[tool].model_json_schema())
     return schema
 
 
