@@ -16,7 +16,7 @@ from omegaconf import DictConfig, MissingMandatoryValue, OmegaConf
 from rich.console import Console
 
 from envs.errors import USER_ERRORS, RunError, explain
-from envs.run_folder import newest_run, split_of_run, stored_settings
+from envs.run_folder import SELECTOR, newest_run, split_of_run, stored_settings
 from envs.settings import Settings
 
 console = Console()
@@ -39,6 +39,8 @@ def evaluate(config: DictConfig, folder: Path) -> None:
     mode = own["mode"]
     overrides = [text for text in HydraConfig.get().overrides.task if text.partition("=")[0] not in OWN]
     run = None if mode in ("recall", "memory") or (mode == "pipelines" and own["run"] == "newest") else run_named(own["run"])
+    if mode == "pipelines" and run is not None and not (run / SELECTOR).exists():
+        raise RunError(f"run={run} has no selector; name a run that trained one (env=selection), or leave run= out")
     if run is not None and mode != "pipelines":
         if mode == "methods" and own["use"] == "artefact" and any(text.startswith("policy.") for text in overrides):
             raise RunError("an exported selector has its policy settings inside; change them with use=checkpoint")
@@ -67,7 +69,10 @@ def evaluate(config: DictConfig, folder: Path) -> None:
 
 def run_named(name: str) -> Path:
     """The run that the command line names."""
-    return newest_run() if name == "newest" else Path(str(name))
+    run = newest_run() if name == "newest" else Path(str(name))
+    if not run.is_dir():
+        raise RunError(f"run={run} is no folder; name the folder of a run of train.py")
+    return run
 
 
 def own_settings(config: DictConfig) -> Any:

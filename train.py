@@ -32,12 +32,20 @@ def main(config: DictConfig) -> float:
 
         with sole_run(folder):
             return train_and_report(settings, folder, console)
+    except KeyboardInterrupt as interrupt:
+        error_console.print("\n".join(["stopped", *getattr(interrupt, "__notes__", [])]), markup=False, highlight=False, soft_wrap=True)
+        error_console.print(_again(folder), markup=False, highlight=False, soft_wrap=True)
+        sys.exit(130)
     except (*USER_ERRORS, MissingMandatoryValue) as error:
         logging.getLogger(__name__).debug("the error's origin", exc_info=True)
         error_console.print(explain(error), style="red", markup=False, highlight=False, soft_wrap=True)
         if isinstance(error, TrainingStopped) and error.checkpoint is not None:
-            error_console.print(f"to go on, repeat the command with hydra.run.dir={folder}", markup=False, highlight=False, soft_wrap=True)
+            error_console.print(_again(folder), markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)
+
+
+def _again(folder: Path) -> str:
+    return f"to go on, repeat the command with hydra.run.dir={folder}"
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ class Problem:
 
     def __str__(self) -> str:
         where = [self.file, self.record, f"field {self.field!r}" if self.field else ""]
-        return f"{', '.join(part for part in where if part)}: {self.what}. Repair: {self.repair}."
+        place = ", ".join(part for part in where if part)
+        return f"{place}{': ' if place else ''}{self.what}. Repair: {self.repair}."
 
 
 class DatasetError(ValueError):

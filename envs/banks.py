@@ -37,8 +37,7 @@ def check_parts(settings: Settings, needed: Sequence[Part]) -> None:
     """Raise `SettingsError` if the settings do not build a part of the memory that is needed."""
     if missing := [_NAMES[part] for part in needed if part not in settings.memory.parts]:
         raise SettingsError(
-            f"memory.builder={settings.memory.builder} does not build {' and '.join(missing)}, which this needs "
-            f"(env={settings.env.name}): choose memory=both"
+            f"memory.builder={settings.memory.builder} does not build {' and '.join(missing)}, which is needed here: choose memory=both"
         )
 
 

@@ -93,7 +93,13 @@ def evaluate_run(evaluation: Evaluation, run: Path, *, use: str, split: Split | 
 
 
 def evaluate_pipelines(evaluation: Evaluation, run: Path | None, *, ablations: bool) -> None:
-    """Compare HiVe-Mem's compositions, AdaMM's planner and both joined; with the selector of ``run`` if there is one."""
+    """Compare HiVe-Mem's compositions, AdaMM's planner and both joined; with the selector of ``run`` if there is one.
+
+    Raises:
+        policies.errors.ArtefactError: the run has no sound selector.
+    """
+    if run is not None:
+        Selector.load(run / SELECTOR)  # what is missing is told before anything is built
     workbench = open_workbench(evaluation.settings, folder=evaluation.folder, needs=("hive", "adamm"))
     forms = list(workbench.answerer.forms)
     composers: dict[str, Composer] = {"all-forms": Uniform(np.ones(len(forms), np.bool_))}
@@ -101,7 +107,7 @@ def evaluate_pipelines(evaluation: Evaluation, run: Path | None, *, ablations: b
         composers["selector"] = _exported_selector(run, workbench)
     write_json(evaluation.folder / "manifest.json", manifest(workbench) | {"run": None if run is None else str(run)})
     compare_pipelines(workbench, composers, part=evaluation.part, ablations=ablations, folder=evaluation.folder, console=evaluation.console)
-    evaluation.finish(f"traces     python -m envs.evaluation.traces {evaluation.folder}")
+    evaluation.finish(f"traces     python -m envs.evaluation.traces {evaluation.folder}\npage       {evaluation.folder / 'report.html'}")
 
 
 def measure_recall(evaluation: Evaluation) -> None:

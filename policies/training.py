@@ -106,7 +106,10 @@ def train(model: OnPolicyAlgorithm, *, rollouts: int, monitor: TrainingMonitor) 
         what = str(error) or type(error).__name__
         raise TrainingStopped(f"training stopped: {what}. {_advice(checkpoint)}", checkpoint=checkpoint) from error
     except KeyboardInterrupt as interrupt:
-        interrupt.add_note(_advice(_saved(monitor)))
+        checkpoint = _saved(monitor)
+        interrupt.add_note(
+            f"the state is in {checkpoint}" if checkpoint else "no checkpoint had been written: a new run starts from the beginning"
+        )
         raise
 
 

@@ -64,7 +64,7 @@ def read_answers(path: Path, methods: Sequence[str]) -> list[dict[str, Any]]:
         raise RunError(f"{path} holds no answers; run= must name the folder of a finished run or evaluation ({error})") from error
     found = list(dict.fromkeys(row["method"] for row in rows))
     if unknown := [method for method in methods if method not in found]:
-        raise RunError(f"{path} has no method {', '.join(unknown)}; it has {', '.join(found)}")
+        raise RunError(f"{path} has no method {', '.join(unknown)}; it has {', '.join(found)}; choose among these with judged=[...]")
     return [row for row in rows if row["method"] in methods]
 
 
@@ -129,7 +129,7 @@ def _summary(rows: Sequence[JudgedRow], judge: str) -> JudgeSummary:
 
 def _print(summaries: Mapping[str, JudgeSummary], judge: str, console: Console) -> None:
     table = Table(title=f"judged by {judge}", title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False, show_edge=False)
-    table.add_column("method")
+    table.add_column("method", no_wrap=True)
     for name in ("five levels", "snapped to three", "questions", "refusals snapped", "refusals"):
         table.add_column(name, justify="right")
     for method, one in summaries.items():

@@ -93,7 +93,10 @@ class PipelineReport:
         write_json(folder / "summary.json", {method: asdict(summary) for method, summary in summaries.items()})
         workbench = self._workbench
         metric = workbench.settings.reward.metric_profile
-        title = f"{workbench.dataset.name}, {self._part} split, F1 profile {metric}, answered by {workbench.answerer_name}"
+        one = next(iter(summaries.values()))
+        n_refusals = len({row["question_id"] for row in self._rows if row["is_refusal"]})
+        size = f"{one.n} questions and {n_refusals} refusals" if n_refusals else f"{one.n} questions"
+        title = f"{workbench.dataset.name}, {self._part} split ({size}), F1 profile {metric}, answered by {workbench.answerer_name}"
         note = EMBEDDED_NOTE if workbench.is_embedded else ""
         write_page(folder / "report.html", title=title, summaries=summaries, traces=self._traces, note=note)
         _print(summaries, title, console)
@@ -117,7 +120,7 @@ def planned_outcomes(workbench: Workbench, planned: Sequence[PlannedQuestion], *
     """Let the model plan, and answer every question, in batches."""
     answerer = PlanAnswerer(counter=workbench.door.backend.counter, metric=workbench.answerer.metric)
     outcomes: list[PlannedOutcome] = []
-    for start in track(range(0, len(planned), _BATCH), label, console=console, transient=True):
+    for start in track(range(0, len(planned), _BATCH), label, console=console, transient=True, disable=not console.is_terminal):
         batch = planned[start : start + _BATCH]
         outcomes += run_together([answerer.plan_and_answer(item) for item in batch], workbench.door.generate)
     return outcomes
@@ -172,13 +175,18 @@ def _summary(rows: Sequence[Mapping[str, Any]]) -> PipelineSummary:
 
 def _print(summaries: Mapping[str, PipelineSummary], title: str, console: Console) -> None:
     """Two tables, so that both fit a narrow terminal: the methods, numbered, and their F1 by category."""
-    console.print(title, markup=False, highlight=False, soft_wrap=True)
+    console.print(title, markup=False, highlight=False)
     methods = _table("", "method", "F1", "tokens", "evidence", "recall", "refusal", "skipped")
     for number, (method, one) in enumerate(summaries.items(), start=1):
         recall, refusal = ("–" if value is None else f"{value:.3f}" for value in (one.recall, one.refusal_f1))
         tokens = (f"{one.tokens_per_question:.0f}", f"{one.evidence_tokens_per_question:.0f}")
         methods.add_row(str(number), method, f"{one.f1:.3f}", *tokens, recall, refusal, str(one.failed_steps))
     console.print(methods)
+    console.print(
+        "tokens: of all calls of a question, planning and answering; evidence: of what was shown; recall: share of gold rounds in it; "
+        "refusal: F1 on questions without an answer, which the other columns leave out; skipped: steps that failed twice",
+        highlight=False,
+    )
     by_category = _table("F1 of method", "", *(str(number) for number in range(1, len(summaries) + 1)))
     for name in sorted({name for summary in summaries.values() for name in summary.f1_by_category}):
         found = [summary.f1_by_category.get(name) for summary in summaries.values()]

@@ -93,7 +93,7 @@ def read_traces(path: Path) -> Iterator[dict[str, Any]]:
     except (OSError, ValueError) as error:
         if isinstance(error, RunError):
             raise
-        raise RunError(f"{path} holds no traces ({error}); name the folder of an evaluation with mode=pipelines") from error
+        raise RunError(f"{path} holds no traces ({error}); name the folder of mode=pipelines or of a run with env=planning") from error
 
 
 def show(trace: dict[str, Any], console: Console) -> None:
@@ -121,7 +121,7 @@ def show(trace: dict[str, Any], console: Console) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print traces of an evaluation's folder."""
     parser = argparse.ArgumentParser(prog="python -m envs.evaluation.traces", description="Print how planned questions were answered.")
-    parser.add_argument("folder", type=Path, help=f"the folder of an evaluation with mode=pipelines, which holds {TRACES}")
+    parser.add_argument("folder", type=Path, help=f"the folder with {TRACES}: of mode=pipelines, or of a run with env=planning")
     parser.add_argument("--question", help="only questions whose id or text contains this")
     parser.add_argument("--method", help="only this method, for example adamm or joint")
     parser.add_argument("--wrong", action="store_true", help="only answers with F1 under 0.5")
@@ -129,8 +129,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     console = Console()
     shown = 0
+    methods: dict[str, None] = {}
     try:
         for trace in read_traces(chosen.folder / TRACES):
+            methods[trace["method"]] = None
             wanted = chosen.question or ""
             if (
                 (wanted in trace["question_id"] or wanted in trace["question"])
@@ -145,7 +147,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
         return 1
     if not shown:
-        console.print("no trace fits; leave options out, or look into the file for the methods it has")
+        text = f"no trace fits; leave options out. The methods are {', '.join(methods)}"
+        console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
         return 1
     return 0
 

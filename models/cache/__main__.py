@@ -74,11 +74,11 @@ def _inspect(options: argparse.Namespace) -> None:
         _show_one(newest(cache, 2, only=Filter(key=options.key)), options.key)
         return
     table = Table(title=f"{escape(cache.name)}: {decimal(size_on_disk(cache))} on disk", title_justify="left")
-    for name in ("model", "task", "calls", "text", "tokens in", "out", "of them image", "seconds", "newest"):
-        table.add_column(name, justify="left" if name in ("model", "task") else "right")
+    for name in ("model", "task", "calls", "text", "in", "image", "out", "seconds", "newest"):
+        table.add_column(name, justify="left" if name in ("model", "task") else "right", no_wrap=True, overflow="ellipsis")
     found = groups(cache)
     for group in found:
-        numbers = (group.input_tokens, group.output_tokens, group.image_tokens)
+        numbers = (group.input_tokens, group.image_tokens, group.output_tokens)
         table.add_row(
             escape(group.model_id),
             escape(group.task),
@@ -89,6 +89,7 @@ def _inspect(options: argparse.Namespace) -> None:
             _time(group.newest),
         )
     console.print(table)
+    console.print("in, image, out: tokens; those of images are part of in", highlight=False)
     console.print(f"{sum(group.n_calls for group in found):,} calls")
     for call in newest(cache, options.newest, only=Filter()):
         reply = " ".join(call.reply.split())

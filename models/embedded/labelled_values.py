@@ -77,7 +77,8 @@ def labelled_values(sentence: str) -> tuple[LabelledValue, ...]:
         start = gap.end() if gap else end
     is_list = len(items) > 1 or ": " in sentence
     told += [item for item, measure in items if is_list or measure.unit not in {"", "clock"}]
-    return tuple(sorted(told, key=lambda one: one.start)) or _texts(sentence)
+    told += _texts(sentence, known=[item for item, _ in items])
+    return tuple(sorted(told, key=lambda one: one.start))
 
 
 def label_of(text: str) -> str:
@@ -95,9 +96,14 @@ def _item(sentence: str, start: int, measure: Measure, end: int) -> LabelledValu
         return None
     separator = _COLON.search(area) or _AT.search(area)
     stop = start + (separator.start() if separator else len(area))
-    intro = sentence.rfind(": ", start, stop)
-    named = _name(sentence, intro + 2 if intro >= 0 else start, stop)
+    named = _name(sentence, _after_intro(sentence, start, stop), stop)
     return LabelledValue(named[0], sentence[measure.start : measure.end], named[1], measure.end) if named else None
+
+
+def _after_intro(sentence: str, start: int, stop: int) -> int:
+    """Where a label begins that ends at ``stop``: behind "Morning log." or "Today:"."""
+    intro = max(sentence.rfind(sign, start, stop) for sign in (": ", ". "))
+    return intro + 2 if intro >= 0 else start
 
 
 def _statement(sentence: str, start: int, measure: Measure) -> LabelledValue | None:
@@ -187,15 +193,19 @@ def _only_verb(word: str) -> bool:
     return bool(tags) and not {"NOUN", "ADJ", "PROPN"} & tags.keys()
 
 
-def _texts(sentence: str) -> tuple[LabelledValue, ...]:
-    """Values that are words, where all of a sentence is "label: value" pairs: "mood: cheerful, energy: low"."""
-    found = []
+def _texts(sentence: str, *, known: Sequence[LabelledValue]) -> list[LabelledValue]:
+    """Values that are words, where all else in a sentence is pairs like them or ``known``: "mood: cheerful, energy: low, pulse: 61 bpm"."""
+    found: list[LabelledValue] = []
     start = 0
     for gap in [*_PIECES.finditer(sentence), None]:
-        pair = _TEXT_PAIR.fullmatch(sentence, start, gap.start() if gap else len(sentence))
+        end = gap.start() if gap else len(sentence)
+        if any(start <= one.start < end for one in known):
+            start = gap.end() if gap else end
+            continue
+        pair = _TEXT_PAIR.fullmatch(sentence, _after_intro(sentence, start, max(sentence.rfind(": ", start, end), start)), end)
         named = _name(sentence, pair.start("label"), pair.end("label")) if pair else None
         if not pair or not named or len(pair["value"].split()) > _LONGEST_TEXT or not is_content(pair["value"].split()[0]):
-            return ()
+            return []
         found.append(LabelledValue(named[0], pair["value"], named[1], pair.end("value")))
         start = gap.end() if gap else start
-    return tuple(found)
+    return found

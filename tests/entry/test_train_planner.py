@@ -74,3 +74,20 @@ def test_evaluation_plans_as_training_did(first: tuple[Path, Finished], tmp_path
 def test_the_planner_needs_the_analytic_memory(zygote: Zygote, root: Path, tmp_path: Path) -> None:
     done = zygote.run([*arguments(root, tmp_path / "run"), "memory=hive"], tmp_path / "output")
     assert done.returncode == 1 and "memory=both" in done.stderr and "Traceback" not in done.stdout + done.stderr, done.stderr
+
+
+def test_an_interrupted_run_says_how_to_go_on(first: tuple[Path, Finished], zygote: Zygote, root: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    zygote.start([*arguments(root, run), "algo.epochs=30", "seed=7"], tmp_path / "output")
+    zygote.wait_for((run / "checkpoints" / "resume.zip").exists)
+    zygote.interrupt()
+    stopped = zygote.wait()
+    assert stopped.returncode == 130 and "Traceback" not in stopped.stdout + stopped.stderr
+    assert f"hydra.run.dir={run}" in stopped.stderr and "resume.zip" in stopped.stderr
+
+
+def test_pipelines_take_a_selector_only(first: tuple[Path, Finished], tmp_path: Path) -> None:
+    run, _ = first
+    for named, problem in ((run, "has no selector"), (tmp_path / "absent", "is no folder")):
+        done = evaluate(named, tmp_path / "out", "mode=pipelines", "memory=both")
+        assert done.returncode == 1 and problem in done.stderr and "Traceback" not in done.stdout + done.stderr

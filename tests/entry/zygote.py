@@ -52,6 +52,11 @@ class Zygote:
         self._pid = None
         return Finished([], code, *((self._folder / name).read_text() for name in ("stdout", "stderr")))
 
+    def interrupt(self) -> None:
+        """Do what Ctrl-C does."""
+        assert self._pid is not None
+        os.kill(self._pid, signal.SIGINT)
+
     def kill(self) -> Finished | None:
         """Kill the run with SIGKILL, if there is one that was not waited for."""
         if self._pid is None:

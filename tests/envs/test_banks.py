@@ -16,7 +16,7 @@ from models.ledger import read_ledger
 
 def test_a_part_that_is_needed_and_not_built_is_told_at_once(tmp_path: Path) -> None:
     settings = default_settings(memory="adamm", cache=tmp_path / "cache", data={"root": tmp_path / "sample"})
-    message = r"memory.builder=adamm does not build HiVe-Mem's bank, which this needs \(env=selection\): choose memory=both"
+    message = r"memory.builder=adamm does not build HiVe-Mem's bank, which is needed here: choose memory=both"
     with pytest.raises(SettingsError, match=message):
         make_selection_env(settings)
     with pytest.raises(SettingsError, match=r"memory.builder=hive does not build AdaMM's memory"):

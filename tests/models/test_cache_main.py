@@ -33,10 +33,10 @@ def test_inspect_counts_by_model_and_task(where: str, capsys: pytest.CaptureFixt
     assert main(["inspect", "--cache", where, "--newest", "1"]) == 0
     out = capsys.readouterr().out
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if line.startswith("│")]
-    # two calls of 7 tokens in, 1 out, 4 of images and half a second each
+    # two calls of 7 tokens in, 4 of them of images, 1 out, and half a second each
     assert [(row[:3], row[4:8]) for row in rows] == [
-        (["echo-1", "answer", "2"], ["14", "2", "8", "1.0"]),
-        (["m2", "answer", "1"], ["7", "1", "4", "0.5"]),
+        (["echo-1", "answer", "2"], ["14", "8", "2", "1.0"]),
+        (["m2", "answer", "1"], ["7", "4", "1", "0.5"]),
     ]
     assert "3 calls" in out
     assert call("new").key[:12] in out and call("old").key[:12] not in out
