@@ -386,7 +386,10 @@ def default_settings(**changes: Any) -> Settings:
     """
     root = _read_yaml(CONFIGS / "train.yaml")
     chosen = {group: option for entry in root.pop("defaults") if isinstance(entry, dict) for group, option in entry.items() if option}
-    chosen |= {name: change for name, change in changes.items() if name in chosen and isinstance(change, str)}
+    named = {name: change for name, change in changes.items() if name in chosen and isinstance(change, str)}
+    environment = changes.get("env", {})
+    env = environment if isinstance(environment, str) else environment.get("name", chosen["env"])
+    chosen |= {"env": env} | _choices_of("env", env) | {name: option for name, option in named.items() if name != "env"}
     del root["hydra"]
     settings = root | {group: _option(group, option) for group, option in chosen.items()}
     for name, change in changes.items():
@@ -395,11 +398,20 @@ def default_settings(**changes: Any) -> Settings:
     return Settings.model_validate(settings)
 
 
+def _choices_of(group: str, name: str) -> dict[str, str]:
+    """The options of other groups that one option of a group chooses."""
+    entries = _read_yaml(CONFIGS / group / f"{name}.yaml").get("defaults", [])
+    overrides = {target: option for entry in entries if isinstance(entry, dict) for target, option in entry.items()}
+    return {target.rpartition(".")[2]: option for target, option in overrides.items()}
+
+
 def _option(group: str, name: str) -> dict[str, Any]:
     """The values of one option of a group, in place of those of the option that it builds upon."""
     own = _read_yaml(CONFIGS / group / f"{name}.yaml")
     values: dict[str, Any] = {}
     for base in own.pop("defaults", ["_self_"]):
+        if isinstance(base, dict):  # chooses an option of another group
+            continue
         values |= own if base == "_self_" else _option(group, base)
     return values
 

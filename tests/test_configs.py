@@ -33,7 +33,12 @@ def test_every_file_opens_with_the_command_that_runs_it(path: Path) -> None:
 @pytest.mark.parametrize("path", GROUP_FILES, ids=lambda path: f"{path.parent.name}={path.stem}")
 def test_every_option_composes_and_fits_the_settings(path: Path) -> None:
     mandatory = [name for name, value in OmegaConf.to_container(OmegaConf.load(path)).items() if value == "???"]
-    overrides = [f"{path.parent.name}={path.stem}", *(f"{path.parent.name}.{name}=/somewhere" for name in mandatory)]
+    command = path.read_text(encoding="utf-8").splitlines()[0].split()
+    groups = [word for word in command if (CONFIGS / f"{word.replace('=', '/')}.yaml").exists()]  # what it is used with
+    overrides = [
+        *dict.fromkeys([f"{path.parent.name}={path.stem}", *groups]),
+        *(f"{path.parent.name}.{name}=/somewhere" for name in mandatory),
+    ]
     Settings.model_validate(composed("train", *overrides))
 
 
@@ -46,6 +51,13 @@ def test_an_option_that_builds_upon_another_is_the_same_without_hydra(memory: st
     settings = Settings.model_validate(composed("train", f"memory={memory}"))
     assert settings == default_settings(memory=memory)
     assert settings.memory.builder == memory and settings.memory.bank == default_settings().memory.bank
+
+
+def test_planning_chooses_its_own_algorithm_unless_another_is_named() -> None:
+    for overrides, changes in (((), {}), (("algo=paper",), {"algo": "paper"})):
+        settings = Settings.model_validate(composed("train", "env=planning", *overrides))
+        assert settings == default_settings(env="planning", **changes)
+        assert (settings.algo.minibatch_size == 64) == (not overrides)
 
 
 def test_adamm_has_the_values_of_its_paper() -> None:

@@ -28,7 +28,11 @@ from planners.execution import BUDGET, run_together
 @pytest.fixture(scope="module")
 def settings(tiny_settings: Settings) -> Settings:
     return default_settings(
-        data=tiny_settings.data.model_dump(), cache=tiny_settings.cache, memory="both", env={"name": "planning", **PLANNING}
+        data=tiny_settings.data.model_dump(),
+        cache=tiny_settings.cache,
+        memory="both",
+        env={"name": "planning", **PLANNING},
+        algo={"minibatch_size": 16},
     )
 
 
