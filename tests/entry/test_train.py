@@ -157,7 +157,7 @@ def test_an_unknown_setting_or_option_is_named(root: Path) -> None:
 
 
 def test_help_explains_itself() -> None:
-    for entry, words in (("train.py", ["usage:", "cost_weight", "algo: paper, ppo"]), ("evaluate.py", ["usage:", "mode=recall"])):
+    for entry, words in (("train.py", ["usage:", "cost_weight", "algo: paper, planner, ppo"]), ("evaluate.py", ["usage:", "mode=recall"])):
         done = subprocess.run([sys.executable, entry, "--help"], cwd=CHECKOUT, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0
         for word in words:
