@@ -14,7 +14,7 @@ from envs.evaluation.records import write_json
 from envs.evaluation.report import SELECTOR, evaluate_selector
 from envs.planner_report import LEARNED, evaluate_planner, export_trained_planner
 from envs.planning_training import open_planning_training
-from envs.run_folder import split_of_run
+from envs.run_folder import MANIFEST, SETTINGS, SPLIT, split_of_run
 from envs.settings import Settings
 from envs.training import check_logger, export, open_training
 from envs.workbench import Workbench, open_workbench
@@ -36,13 +36,15 @@ def train_and_report(settings: Settings, folder: Path, console: Console) -> floa
     workbench = open_workbench(settings, split=split_of_run(folder), folder=folder, needs=settings.env.needs)
     # Opening refuses a folder of other settings before anything in it is replaced.
     training = open_training(workbench, folder) if settings.env.name == "selection" else open_planning_training(workbench, folder)
-    workbench.split.save(folder / "split.json")
-    write_json(folder / "settings.json", settings.model_dump(mode="json"))
-    write_json(folder / "manifest.json", manifest(workbench))
+    workbench.split.save(folder / SPLIT)
+    write_json(folder / SETTINGS, settings.model_dump(mode="json"))
+    write_json(folder / MANIFEST, manifest(workbench))
 
     policy = training.run()
-    report = _report_selector if isinstance(policy, SelectorPolicy) else _report_planner
-    f1 = report(policy, workbench, folder, console)  # type: ignore[arg-type]  # each gets its own kind
+    if isinstance(policy, SelectorPolicy):
+        f1 = _report_selector(policy, workbench, folder, console)
+    else:
+        f1 = _report_planner(policy, workbench, folder, console)
     report_costs(folder, prices=None if settings.prices is None else PriceList.load(settings.prices), console=console)
     console.print(f"run       {folder}", markup=False, highlight=False, soft_wrap=True)
     return f1

@@ -19,7 +19,7 @@ from envs.evaluation.records import write_json
 from envs.evaluation.report import evaluate_selector
 from envs.planner_report import evaluate_planner
 from envs.questions import query_vectors
-from envs.run_folder import CHECKPOINTS, PLANNER, SELECTOR, stored_data_hash
+from envs.run_folder import CHECKPOINTS, MANIFEST, PLANNER, SELECTOR, stored_data_hash
 from envs.settings import Settings
 from envs.training import PolicySelector, untrained_policy
 from envs.workbench import Workbench, open_data_and_door, open_workbench
@@ -77,7 +77,7 @@ def evaluate_run(evaluation: Evaluation, run: Path, *, use: str, split: Split | 
     if same_data and stored_data_hash(run) != workbench.dataset.content_hash:
         root = evaluation.settings.data.root
         raise RunError(f"{root} has changed since {run} was trained; name data.root to evaluate on it all the same")
-    write_json(evaluation.folder / "manifest.json", manifest(workbench) | {"run": str(run), "use": use})
+    write_json(evaluation.folder / MANIFEST, manifest(workbench) | {"run": str(run), "use": use})
     folder, part, console = evaluation.folder, evaluation.part, evaluation.console
     if plans:
         planner = Planner.load(run / PLANNER, encoder_id=workbench.encoder.id)
@@ -105,7 +105,7 @@ def evaluate_pipelines(evaluation: Evaluation, run: Path | None, *, ablations: b
     composers: dict[str, Composer] = {"all-forms": Uniform(np.ones(len(forms), np.bool_))}
     if run is not None:
         composers["selector"] = _exported_selector(run, workbench)
-    write_json(evaluation.folder / "manifest.json", manifest(workbench) | {"run": None if run is None else str(run)})
+    write_json(evaluation.folder / MANIFEST, manifest(workbench) | {"run": None if run is None else str(run)})
     compare_pipelines(workbench, composers, part=evaluation.part, ablations=ablations, folder=evaluation.folder, console=evaluation.console)
     evaluation.finish(f"traces     python -m envs.evaluation.traces {evaluation.folder}\npage       {evaluation.folder / 'report.html'}")
 

@@ -17,7 +17,7 @@ CHECKPOINTS = "checkpoints"
 SELECTOR, PLANNER = "selector", "planner"
 """The folders of the two exports."""
 LEDGER = "ledger.jsonl"
-_SETTINGS, _MANIFEST, _SPLIT = "settings.json", "manifest.json", "split.json"
+SETTINGS, MANIFEST, SPLIT = "settings.json", "manifest.json", "split.json"
 _LOCK = ".lock"
 
 
@@ -57,7 +57,7 @@ def stored_settings(run: Path) -> dict[str, Any]:
     Raises:
         RunError: the folder has none.
     """
-    path = run / _SETTINGS
+    path = run / SETTINGS
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
         Settings.model_validate(values)
@@ -69,10 +69,10 @@ def stored_settings(run: Path) -> dict[str, Any]:
 
 def stored_data_hash(run: Path) -> str:
     """The content hash of the data that a run was trained on."""
-    return str(json.loads((run / _MANIFEST).read_text(encoding="utf-8"))["data_hash"])
+    return str(json.loads((run / MANIFEST).read_text(encoding="utf-8"))["data_hash"])
 
 
 def split_of_run(folder: Path) -> Split | None:
     """The split that a run stored in its folder, if it got that far."""
-    path = folder / _SPLIT
+    path = folder / SPLIT
     return Split.load(path) if path.exists() else None

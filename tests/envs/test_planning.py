@@ -55,28 +55,24 @@ def normaliser(bench: Workbench) -> RewardNormaliser:
     return found
 
 
+def parts(bench: Workbench, questions: PlanningQuestions) -> dict[str, Any]:
+    """What both forms of the environment are made of."""
+    return {
+        "questions": questions.planned,
+        "candidates": questions.candidates,
+        "answerer": questions.answerer,
+        "generate": questions.generate,
+        "normaliser": normaliser(bench),
+        "cost_weight": 0.1,
+    }
+
+
 def environment(bench: Workbench, questions: PlanningQuestions) -> ToolPlanningEnv:
-    return ToolPlanningEnv(
-        questions.planned,
-        candidates=questions.candidates,
-        answerer=questions.answerer,
-        generate=questions.generate,
-        normaliser=normaliser(bench),
-        cost_weight=0.1,
-    )
+    return ToolPlanningEnv(**parts(bench, questions))
 
 
 def batched(bench: Workbench, questions: PlanningQuestions) -> BatchedPlanningEnv:
-    return BatchedPlanningEnv(
-        questions.planned,
-        candidates=questions.candidates,
-        answerer=questions.answerer,
-        generate=questions.generate,
-        normaliser=normaliser(bench),
-        cost_weight=0.1,
-        n_envs=4,
-        seed=3,
-    )
+    return BatchedPlanningEnv(**parts(bench, questions), n_envs=4, seed=3)
 
 
 def test_both_checkers_pass_without_a_warning(settings: Settings) -> None:
